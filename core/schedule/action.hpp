@@ -1,0 +1,35 @@
+// One entry of a schedule. DESIGN.md section 3: schedules are data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/ids.hpp"
+
+namespace pipewright {
+
+enum class ActionKind : std::uint8_t { forward, backward, update, sync };
+
+/// "F", "B", "U", "SYNC".
+std::string_view name_of(ActionKind kind);
+std::optional<ActionKind> action_kind_from(std::string_view name);
+
+struct Action {
+  /// `read_update` of everything but an RPD forward.
+  static constexpr UpdateCount reads_newest{-1};
+
+  ActionKind kind = ActionKind::forward;
+  Stage stage;
+  Microbatch microbatch;  // of a SYNC: the number of the round
+  Replica replica;
+  Batch batch;
+  UpdateCount read_update = reads_newest;  // an RPD forward reads the block as it was after so many
+                                           // updates of all blocks together
+
+  friend bool operator==(const Action&, const Action&) = default;
+  /// "F12", "B3", "U3", "SYNC0"; with the replica ("F12/r1") where there are several.
+  std::string label(bool with_replica = false) const;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,39 @@
+// What a schedule plug-in declares. One .cpp file in core/schedules with a Registration<ScheduleKind>.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/base/registry.hpp"
+#include "core/schedule/schedule.hpp"
+#include "core/sim/cost.hpp"
+#include "core/sim/link.hpp"
+
+namespace pipewright {
+
+/// What schedules are made for. Greedy ones unroll their rule under the cost and link model.
+struct ScheduleContext {
+  const CostModel& cost;
+  const LinkModel& link;
+  std::uint64_t seed = 0;
+  std::int64_t batches = 0;  // of the data; 0: as many as there are microbatches
+
+  Batch batch_of(Microbatch m) const { return Batch(batches > 0 ? m.value % batches : m.value); }
+};
+
+struct ScheduleKind {
+  std::string kind;
+  std::string summary;
+  std::vector<ParamSpec> parameters;
+  /// The number of stages and rows that the parameters ask for, and other sizes of the header.
+  std::function<ScheduleHeader(const Value& parameters, std::uint64_t seed)> header;
+  /// Throws ParamError (path relative to the schedule's own map) for parameters that do not fit
+  /// each other.
+  std::function<std::unique_ptr<ScheduleSource>(const Value& parameters,
+                                                const ScheduleContext& context)>
+      make;
+};
+
+using ScheduleRegistry = Registry<ScheduleKind>;
+
+}  // namespace pipewright

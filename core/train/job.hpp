@@ -1,0 +1,54 @@
+// A job: what one run needs, from the tree that a job file (or a JobSpec message) holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/params.hpp"
+#include "core/objectives/objective.hpp"
+#include "core/schedule/kind.hpp"
+#include "core/sim/cost.hpp"
+#include "core/sim/link.hpp"
+
+namespace pipewright {
+
+/// The schema of a job file: checks, defaults, errors and `pipewright help job` come from it.
+const ParamSpec& job_schema();
+
+/// `tree` with defaults filled in. Throws ParamError (dotted path, what was given, what is right) for
+/// what does not fit the schema, and for keys that do not fit each other. Reads no files.
+Value check_job(const Value& tree);
+
+enum class ObserveBy : std::uint8_t { evenly, ticks, updates, never };
+
+/// A checked job in the form in which it is run.
+struct JobConfig {
+  std::string name;
+  std::string objective_kind;
+  Value objective;
+  std::string schedule_kind;
+  Value schedule;
+  std::string optimizer_kind;
+  Value optimizer;
+  Value init;  // null: the objective's default; text "zeros" or "random"; {npy: [...]}
+  CostModel cost;
+  LinkModel link;
+  ObserveBy observe_by = ObserveBy::evenly;
+  std::int64_t observe_every = 0;
+  std::uint64_t seed = 0;
+  int ranks = 0;  // 0: one per stage
+  Value tree;     // what it was made from
+
+  /// From a tree that check_job returned.
+  static JobConfig from(const Value& checked);
+
+  const ObjectiveKind& objective_entry() const;
+  const ScheduleKind& schedule_entry() const;
+  ScheduleHeader schedule_header() const;
+  /// Throws DataError, ParamError (path from the job's root).
+  std::unique_ptr<Objective> load_objective(FileSource& files) const;
+  std::unique_ptr<ScheduleSource> make_schedule(std::int64_t batches) const;
+};
+
+}  // namespace pipewright

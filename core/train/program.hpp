@@ -1,0 +1,59 @@
+// The work of one row in the form in which it is handed out: windows of instructions down, reports up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/tensor.hpp"
+#include "core/schedule/action.hpp"
+
+namespace pipewright {
+
+/// An action of the schedule, or an observation: "give this block as it is now to the chain that
+/// computes the full objective", where microbatch is the number of the observation.
+struct Instruction {
+  enum class Kind : std::uint8_t { forward = 1, backward, update, sync, observe };
+  Kind kind = Kind::forward;
+  Microbatch microbatch;
+  Replica replica;
+  Batch batch;
+  UpdateCount read_update = Action::reads_newest;
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+struct Window {
+  Row row;
+  std::vector<Instruction> instructions;
+  bool last = false;  // no more will follow
+};
+
+/// What a row has done, one entry per action executed (observations have none).
+struct ActionRecord {
+  Tick start;
+  Tick end;
+  WeightVersion weight_version;  // that an F or B used, or that a U made
+};
+
+struct ObservationValue {
+  std::int64_t observation = 0;
+  double value = 0;
+};
+
+struct RowReport {
+  Row row;
+  std::vector<ActionRecord> records;
+  std::vector<double> losses;             // of each F on a last stage, in order
+  std::vector<ObservationValue> values;   // of each observation whose chain ended here, in order
+  std::int64_t bytes_to_next = 0;         // sent since the last report
+  std::int64_t bytes_to_previous = 0;
+};
+
+struct RowFinal {
+  Row row;
+  std::vector<Tensor> weights;  // per replica that the row holds
+  std::int64_t messages_sent = 0;
+  std::int64_t stash_bytes_max = 0;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,150 @@
+// Plain forms of what clients and the daemon say to each other (job.proto), and their encoding. This
+// folder is the only code that sees generated classes; everybody else uses these.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/value.hpp"
+
+namespace pipewright {
+
+/// How a body is written: protobuf (application/x-protobuf) or protobuf's JSON form.
+enum class WireFormat { protobuf, json };
+
+enum class JobState { queued = 1, starting = 2, running = 3, succeeded = 4, failed = 5, cancelled = 6 };
+std::string_view name_of(JobState state);  // "QUEUED", ...
+constexpr bool is_final(JobState state) { return state >= JobState::succeeded; }
+
+struct Progress {
+  std::int64_t ticks_done = 0, ticks_total = 0;
+  std::int64_t updates_done = 0, updates_total = 0;
+  std::int64_t microbatches_done = 0, microbatches_total = 0;
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+struct Job {
+  std::uint32_t id = 0;
+  Value spec;  // the job file's tree: {name, objective: {kind: {...}}, ...}
+  JobState state = JobState::queued;
+  std::string message;
+  std::uint32_t attempt = 0;
+  std::int64_t submitted_unix_ms = 0, started_unix_ms = 0, ended_unix_ms = 0;
+  Progress progress;
+  std::optional<double> objective_last, objective_best;
+  std::uint64_t last_sequence = 0;
+  std::string pool;
+  std::vector<std::uint32_t> ranks;
+  std::string summary_json;
+};
+
+struct JobList {
+  std::vector<Job> jobs;
+  std::uint32_t next_before = 0;
+};
+
+struct SubmitReply {
+  std::uint32_t id = 0;
+};
+
+enum class Series { objective = 1, last_stage_loss = 2 };
+
+struct Point {
+  Series series = Series::objective;
+  std::int64_t tick = 0;
+  std::int64_t updates = 0;     // objective
+  std::int64_t microbatch = 0;  // last-stage loss
+  double value = 0;
+};
+
+enum class Severity { info = 1, warning = 2, error = 3 };
+
+struct LogLine {
+  Severity severity = Severity::info;
+  std::string text;
+};
+
+struct StateChange {
+  JobState state = JobState::queued;
+  std::string message;
+  std::uint32_t attempt = 0;
+};
+
+struct Event {
+  std::uint64_t sequence = 0;
+  std::int64_t time_unix_ms = 0;
+  std::variant<StateChange, Point, LogLine> what;
+};
+
+struct EventList {
+  std::vector<Event> events;
+  std::uint64_t next_sequence = 0;
+};
+
+struct Heartbeat {};
+struct LiveFromHere {
+  Job job;
+};
+struct Closing {
+  std::string reason;
+};
+struct JobEnded {
+  Job job;
+};
+using StreamFrame =
+    std::variant<EventList, LiveFromHere, Progress, Heartbeat, Closing, JobEnded>;
+
+struct FileInfo {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+struct FileList {
+  std::vector<FileInfo> files;
+};
+
+struct PoolInfo {
+  std::string name;
+  std::vector<std::string> rank_hosts;
+  std::vector<std::uint32_t> rank_jobs;
+  std::int64_t attached_unix_ms = 0;
+  std::int64_t heartbeat_unix_ms = 0;
+  std::string program_version;
+  bool local = false;
+  std::string state;
+};
+struct PoolList {
+  std::vector<PoolInfo> pools;
+};
+
+struct ErrorReply {
+  std::string error;
+  std::string path;
+};
+struct Health {
+  std::string status;
+  std::string version;
+};
+
+/// A job tree as a JobSpec message. The tree need not have been checked.
+struct JobSpecBody {
+  Value spec;
+};
+
+// encode<T>: the bytes of a message. decode<T>: throws ProtocolError ("... is not a valid X: why") for
+// anything that is not one; unknown JSON fields are refused, unknown protobuf fields ignored.
+// Defined for JobSpecBody, Job, JobList, SubmitReply, EventList, StreamFrame, FileList, PoolList,
+// ErrorReply, Health and Progress.
+template <class T>
+std::string encode(const T& message, WireFormat format);
+template <class T>
+T decode(std::string_view bytes, WireFormat format);
+
+/// One event as bytes for the store (protobuf).
+std::string encode_event(const Event& event);
+Event decode_event(std::string_view bytes);
+
+}  // namespace pipewright

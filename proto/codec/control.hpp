@@ -1,0 +1,58 @@
+// Plain forms of control.proto: what the coordinator and the ranks of a pool say to each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/train/program.hpp"
+#include "core/base/value.hpp"
+
+namespace pipewright {
+
+struct RankStart {
+  std::uint32_t job = 0;
+  std::uint32_t attempt = 0;
+  Value spec;
+  std::vector<std::uint32_t> ranks;
+  std::uint32_t communicator_tag = 0;
+};
+struct RankReady {
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+};
+struct WindowMessage {
+  std::uint32_t job = 0;
+  Window window;
+};
+struct ReportMessage {
+  std::uint32_t job = 0;
+  RowReport report;
+};
+struct FinalMessage {
+  std::uint32_t job = 0;
+  RowFinal final;
+};
+struct RankFault {
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+  std::string message;
+};
+struct RankStop {
+  std::uint32_t job = 0;
+};
+struct RankIdle {
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+};
+struct RankShutDown {};
+using ControlMessage = std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage,
+                                    RankFault, RankStop, RankIdle, RankShutDown>;
+
+std::string encode_control(const ControlMessage& message);
+/// Throws ProtocolError.
+ControlMessage decode_control(std::string_view bytes);
+
+}  // namespace pipewright

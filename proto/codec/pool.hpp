@@ -1,0 +1,104 @@
+// Plain forms of pool.proto: what a pool and the daemon say to each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "proto/codec/api.hpp"
+
+namespace pipewright {
+
+inline constexpr std::uint32_t pool_protocol_version = 1;
+inline constexpr std::size_t file_chunk_bytes_max = std::size_t{1} << 20;
+
+struct RankInfo {
+  std::uint32_t rank = 0;
+  std::string host;
+  std::int64_t pid = 0;
+};
+
+struct PoolHello {
+  std::string name;
+  std::vector<RankInfo> ranks;
+  std::string program_version, program_commit, cpu_type;
+  std::uint32_t protocol = pool_protocol_version;
+};
+/// A run that is under way: a job and which attempt at it.
+struct RunId {
+  std::uint32_t job = 0;
+  std::uint32_t attempt = 0;
+  friend auto operator<=>(const RunId&, const RunId&) = default;
+};
+struct RunStarted {
+  RunId run;
+};
+struct RunPoints {
+  RunId run;
+  std::uint64_t first_index = 0;
+  std::vector<Point> points;
+};
+struct RunProgress {
+  RunId run;
+  Progress progress;
+};
+struct RunLog {
+  RunId run;
+  LogLine line;
+};
+struct RunFileChunk {
+  RunId run;
+  std::string name;
+  std::uint64_t offset_bytes = 0;
+  std::string data;
+  bool last = false;
+};
+enum class RunOutcome { succeeded = 1, failed = 2, cancelled = 3, lost = 4 };
+struct RunEnded {
+  RunId run;
+  RunOutcome outcome = RunOutcome::succeeded;
+  std::string message;
+  std::string summary_json;
+};
+struct PoolGoodbye {
+  std::string reason;
+};
+using PoolFrame = std::variant<PoolHello, Heartbeat, RunStarted, RunPoints, RunProgress, RunLog,
+                               RunFileChunk, RunEnded, PoolGoodbye>;
+
+struct Welcome {
+  std::uint32_t heartbeat_interval_ms = 0;
+};
+struct Refused {
+  std::string reason;
+};
+struct StartRun {
+  RunId run;
+  Value spec;
+  std::vector<std::uint32_t> ranks;
+};
+struct CancelRun {
+  RunId run;
+};
+struct PointsStored {
+  RunId run;
+  std::uint64_t next_index = 0;
+};
+struct RunEndStored {
+  RunId run;
+};
+struct ShutDown {
+  std::string reason;
+};
+using DaemonFrame = std::variant<Welcome, Refused, StartRun, CancelRun, PointsStored, RunEndStored,
+                                 ShutDown, Heartbeat>;
+
+// Protobuf bytes; decoding throws ProtocolError for anything that is not a frame.
+std::string encode_pool_frame(const PoolFrame& frame);
+PoolFrame decode_pool_frame(std::string_view bytes);
+std::string encode_daemon_frame(const DaemonFrame& frame);
+DaemonFrame decode_daemon_frame(std::string_view bytes);
+
+}  // namespace pipewright
