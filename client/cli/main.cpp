@@ -1,0 +1,12 @@
+// The `pipewright` program. Commands are listed in the order in which --help shows them.
+#include "client/cli/command.hpp"
+
+int main(int argc, char** argv) {
+  using namespace pipewright::cli;
+  Program program;
+  for (const auto add : {add_up, add_down, add_submit, add_watch, add_list, add_show, add_cancel,
+                         add_wait, add_log, add_export, add_pools}) {
+    add(program);
+  }
+  return program.run(argc, argv);
+}
