@@ -70,7 +70,7 @@ class FreeList {
     ::operator delete(block - Buffer::headroom, std::align_val_t(Buffer::alignment));
   }
 
-  std::array<std::vector<std::byte*>, 64> classes_;
+  std::array<std::vector<std::byte*>, 65> classes_;  // countr_zero of 64 bits: 0..64
 };
 
 FreeList& free_list() {
