@@ -1,12 +1,12 @@
-// How the commands of `pipewright` register. A command is an `add_NAME(Program&)` in a .cpp of its own
-// (or of a small group); main.cpp lists them by hand in the order in which `--help` shows them.
+// How the commands of `pipewright` register. A command is an `add_NAME(Program&)` in a .cpp of its
+// own (or of a small group); main.cpp lists them by hand in the order in which `--help` shows them.
 //
 //   void add_list(Program& program) {
 //     struct Options { ... };
 //     auto options = std::make_shared<Options>();
-//     CLI::App* command = program.add_command("list", "Show the jobs", "pipewright list --state RUNNING");
-//     command->add_option("--limit", options->limit, "...");
-//     program.on(command, [options] { return list_jobs(*options); });   // gives the exit status
+//     CLI::App* command = program.add_command("list", "Show the jobs", "pipewright list --state
+//     RUNNING"); command->add_option("--limit", options->limit, "..."); program.on(command,
+//     [options] { return list_jobs(*options); });   // gives the exit status
 //   }
 //
 // Errors are thrown: ConfigError and DataError end the program with exit status 2, every other

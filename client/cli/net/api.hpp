@@ -1,0 +1,58 @@
+// The daemon's routes as functions (docs/http.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "client/cli/net/endpoint.hpp"
+#include "client/cli/net/http.hpp"
+#include "core/base/error.hpp"
+#include "core/base/value.hpp"
+#include "proto/codec/api.hpp"
+
+namespace pipewright::cli {
+
+/// The daemon refused with a 4xx or 5xx that is not the fault of what the user typed.
+class ApiError : public Error {
+ public:
+  ApiError(unsigned status, const std::string& message) : Error(message), status_(status) {}
+  unsigned status() const { return status_; }
+
+ private:
+  unsigned status_;
+};
+
+/// Throws what a refusal stands for: ConfigError for 400, 404 and 413 (the user asked for something
+/// impossible), ApiError else. `body` is an ErrorReply in `format`, or anything.
+[[noreturn]] void throw_refusal(const Endpoint& endpoint, unsigned status, const std::string& body,
+                                WireFormat format);
+
+/// Every function throws ConnectionError, what throw_refusal throws, and ProtocolError.
+class Api {
+ public:
+  explicit Api(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  const Endpoint& endpoint() const { return endpoint_; }
+
+  Health health(std::chrono::milliseconds deadline = request_deadline) const;
+  std::uint32_t submit(const Value& spec) const;
+  /// One page, newest first. `before` 0: from the newest on.
+  JobList list(std::uint32_t limit, std::uint32_t before, const std::string& state) const;
+  Job job(std::uint32_t id) const;
+  Job cancel(std::uint32_t id) const;
+  /// `kind`: "point", "log", "state", or empty for all.
+  EventList events(std::uint32_t id, std::uint64_t from, const std::string& kind) const;
+  FileList files(std::uint32_t id) const;
+  void download_file(std::uint32_t id, const std::string& name,
+                     const std::filesystem::path& path) const;
+  PoolList pools() const;
+
+ private:
+  template <class Reply>
+  Reply ask(const HttpRequest& request) const;
+
+  Endpoint endpoint_;
+};
+
+}  // namespace pipewright::cli

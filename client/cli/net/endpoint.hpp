@@ -1,0 +1,50 @@
+// Which daemon a command talks to, and how it proves that it may.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace pipewright::cli {
+
+/// The flags --data-dir, --url and --token-file as given.
+struct EndpointFlags {
+  std::string data_dir, url, token_file;
+};
+/// Adds the flags to a command.
+void add_endpoint_flags(CLI::App* command, EndpointFlags& flags);
+
+struct Endpoint {
+  std::string host, port;  // of http://host:port
+  std::string token;
+  std::string found_by;  // "--url ...", or "the data folder ...": for messages
+
+  std::string url() const { return "http://" + host + ":" + port; }
+};
+
+/// What DATA_DIR/daemon.json says. It may be stale: the daemon may have been killed.
+struct DaemonRecord {
+  std::string url;
+  std::int64_t pid = 0;
+};
+
+/// The local data folder, absolute: --data-dir, PIPEWRIGHT_DATA_DIR, or the user's own
+/// ($XDG_DATA_HOME/pipewright, ~/.local/share/pipewright).
+std::filesystem::path data_dir_of(const EndpointFlags& flags);
+
+/// The record of a data folder, or nothing when there is none. Throws ConfigError for a broken one.
+std::optional<DaemonRecord> read_record(const std::filesystem::path& data_dir);
+
+/// A process of this id that is (as far as /proc tells) a pipewrightd.
+bool daemon_alive(std::int64_t pid);
+
+/// "http://host:port" (a path of "/" at most). Throws ConfigError.
+Endpoint parse_url(const std::string& url);
+
+/// Flags go before environment variables, and a URL before a data folder. Throws ConfigError when
+/// what they name is not there, Error when the data folder's daemon does not run.
+Endpoint find_daemon(const EndpointFlags& flags);
+
+}  // namespace pipewright::cli
