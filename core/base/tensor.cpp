@@ -109,6 +109,13 @@ Tensor::Tensor(DType dtype, Shape shape)
       shape_(shape),
       buffer_(static_cast<std::size_t>(shape.elements()) * size_of(dtype)) {}
 
+Tensor::Tensor(DType dtype, Shape shape, Buffer buffer)
+    : dtype_(dtype), shape_(shape), buffer_(std::move(buffer)) {
+  PW_CHECK(!empty() && bytes() == static_cast<std::size_t>(elements()) * size_of(dtype),
+           "storage of " << bytes() << " bytes for a tensor " << shape_.text() << " of "
+                         << name_of(dtype));
+}
+
 Tensor Tensor::zeros(DType dtype, Shape shape) {
   Tensor tensor(dtype, shape);
   if (tensor.bytes() > 0) std::memset(tensor.buffer_.data(), 0, tensor.bytes());

@@ -78,6 +78,8 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(DType dtype, Shape shape);  // contents undefined
+  /// Takes over storage that holds the numbers already; it must have the length they need.
+  Tensor(DType dtype, Shape shape, Buffer buffer);
   Tensor(Tensor&&) noexcept = default;
   Tensor& operator=(Tensor&&) noexcept = default;
 

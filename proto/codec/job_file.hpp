@@ -39,6 +39,7 @@ class JobFile {
  private:
   Value tree_;
   std::string file_;
+  std::string folder_;  // that relative paths are meant from; empty: the current one
   std::map<std::string, std::string, std::less<>> places_;  // dotted path -> "FILE:LINE: "
 };
 

@@ -1,0 +1,241 @@
+#include "proto/codec/control.hpp"
+
+#include <cstring>
+#include <limits>
+
+#include "pipewright/v1/control.pb.h"
+#include "proto/codec/api_messages.hpp"
+#include "proto/codec/utf8.hpp"
+#include "proto/codec/wire.hpp"
+
+namespace pipewright {
+
+namespace {
+
+std::uint64_t count(std::int64_t number) {
+  return static_cast<std::uint64_t>(number);
+}
+std::uint32_t id(std::int32_t number) {
+  return static_cast<std::uint32_t>(number);
+}
+
+std::int32_t id_from(std::uint32_t number, std::string_view message_name, std::string_view field) {
+  if (number > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
+    wire::refuse(message_name, std::string(field) + " is too large: " + std::to_string(number));
+  }
+  return static_cast<std::int32_t>(number);
+}
+
+}  // namespace
+
+// static, not in the namespace above: there they would hide their overloads from the headers.
+static void put(const Instruction& plain, v1::Instruction& message) {
+  message.set_kind(static_cast<v1::Instruction::Kind>(plain.kind));
+  message.set_microbatch(count(plain.microbatch.value));
+  message.set_replica(id(plain.replica.value));
+  message.set_batch(count(plain.batch.value));
+  message.set_read_update_plus_1(count(plain.read_update.value + 1));
+}
+
+static Instruction get(const v1::Instruction& message) {
+  static constexpr std::string_view name = "Instruction";
+  const int kind = message.kind();
+  Instruction plain;
+  plain.kind =
+      wire::enum_from<Instruction::Kind>(kind, v1::Instruction::Kind_IsValid(kind), name, "kind");
+  plain.microbatch = Microbatch(wire::count_from(message.microbatch(), name, "microbatch"));
+  plain.replica = Replica(id_from(message.replica(), name, "replica"));
+  plain.batch = Batch(wire::count_from(message.batch(), name, "batch"));
+  plain.read_update =
+      UpdateCount(wire::count_from(message.read_update_plus_1(), name, "read_update_plus_1") - 1);
+  return plain;
+}
+
+static void put(const Window& plain, v1::Window& message) {
+  message.set_row(id(plain.row.value));
+  message.mutable_instructions()->Reserve(static_cast<int>(plain.instructions.size()));
+  for (const Instruction& one : plain.instructions) put(one, *message.add_instructions());
+  message.set_last(plain.last);
+}
+
+static Window get(const v1::Window& message) {
+  Window plain;
+  plain.row = Row(id_from(message.row(), "Window", "row"));
+  plain.instructions.reserve(static_cast<std::size_t>(message.instructions_size()));
+  for (const v1::Instruction& one : message.instructions()) {
+    plain.instructions.push_back(get(one));
+  }
+  plain.last = message.last();
+  return plain;
+}
+
+static void put(const RowReport& plain, v1::RowReport& message) {
+  message.set_row(id(plain.row.value));
+  const int records = static_cast<int>(plain.records.size());
+  message.mutable_start_tick()->Reserve(records);
+  message.mutable_end_tick()->Reserve(records);
+  message.mutable_weight_version()->Reserve(records);
+  for (const ActionRecord& record : plain.records) {
+    message.add_start_tick(count(record.start.value));
+    message.add_end_tick(count(record.end.value));
+    message.add_weight_version(count(record.weight_version.value));
+  }
+  message.mutable_loss()->Add(plain.losses.begin(), plain.losses.end());
+  for (const ObservationValue& value : plain.values) {
+    message.add_observation(count(value.observation));
+    message.add_observation_value(value.value);
+  }
+  message.set_bytes_to_next(count(plain.bytes_to_next));
+  message.set_bytes_to_previous(count(plain.bytes_to_previous));
+}
+
+static RowReport get(const v1::RowReport& message) {
+  static constexpr std::string_view name = "RowReport";
+  const int records = message.start_tick_size();
+  if (message.end_tick_size() != records || message.weight_version_size() != records) {
+    wire::refuse(name, "start_tick, end_tick and weight_version differ in length");
+  }
+  if (message.observation_size() != message.observation_value_size()) {
+    wire::refuse(name, "observation and observation_value differ in length");
+  }
+  RowReport plain;
+  plain.row = Row(id_from(message.row(), name, "row"));
+  plain.records.reserve(static_cast<std::size_t>(records));
+  for (int i = 0; i < records; ++i) {
+    plain.records.push_back(
+        {Tick(wire::count_from(message.start_tick(i), name, "start_tick")),
+         Tick(wire::count_from(message.end_tick(i), name, "end_tick")),
+         WeightVersion(wire::count_from(message.weight_version(i), name, "weight_version"))});
+  }
+  plain.losses.assign(message.loss().begin(), message.loss().end());
+  for (int i = 0; i < message.observation_size(); ++i) {
+    plain.values.push_back({wire::count_from(message.observation(i), name, "observation"),
+                            message.observation_value(i)});
+  }
+  plain.bytes_to_next = wire::count_from(message.bytes_to_next(), name, "bytes_to_next");
+  plain.bytes_to_previous =
+      wire::count_from(message.bytes_to_previous(), name, "bytes_to_previous");
+  return plain;
+}
+
+static void put(const RowFinal& plain, v1::RowFinal& message) {
+  message.set_row(id(plain.row.value));
+  for (const Tensor& weights : plain.weights) {
+    message.set_weight_bytes(static_cast<std::uint32_t>(size_of(weights.dtype())));
+    message.add_weights(weights.buffer().data(), weights.bytes());
+  }
+  message.set_messages_sent(count(plain.messages_sent));
+  message.set_stash_bytes_max(count(plain.stash_bytes_max));
+}
+
+static Tensor weights_from(const std::string& bytes, std::uint32_t weight_bytes) {
+  if ((weight_bytes != 4 && weight_bytes != 8) || bytes.size() % weight_bytes != 0) {
+    wire::refuse("RowFinal", std::to_string(bytes.size()) + " bytes of weights of " +
+                                 std::to_string(weight_bytes) + " bytes each");
+  }
+  const DType dtype = weight_bytes == 4 ? DType::float32 : DType::float64;
+  Tensor weights(dtype, Shape{static_cast<std::int64_t>(bytes.size() / weight_bytes)});
+  if (!bytes.empty()) std::memcpy(weights.buffer().data(), bytes.data(), bytes.size());
+  return weights;
+}
+
+static RowFinal get(const v1::RowFinal& message) {
+  static constexpr std::string_view name = "RowFinal";
+  RowFinal plain;
+  plain.row = Row(id_from(message.row(), name, "row"));
+  for (const std::string& bytes : message.weights()) {
+    plain.weights.push_back(weights_from(bytes, message.weight_bytes()));
+  }
+  plain.messages_sent = wire::count_from(message.messages_sent(), name, "messages_sent");
+  plain.stash_bytes_max = wire::count_from(message.stash_bytes_max(), name, "stash_bytes_max");
+  return plain;
+}
+
+namespace {
+
+/// Fills the one field of a ControlMessage that a plain message goes to.
+struct PutControl {
+  v1::ControlMessage& message;
+
+  void operator()(const RankStart& plain) const {
+    v1::RankStart& start = *message.mutable_start();
+    start.set_job(plain.job);
+    start.set_attempt(plain.attempt);
+    put(plain.spec, *start.mutable_spec());
+    start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
+    start.set_communicator_tag(plain.communicator_tag);
+  }
+  void operator()(const RankReady& plain) const {
+    message.mutable_ready()->set_job(plain.job);
+    message.mutable_ready()->set_rank(plain.rank);
+  }
+  void operator()(const WindowMessage& plain) const {
+    message.mutable_window()->set_job(plain.job);
+    put(plain.window, *message.mutable_window());
+  }
+  void operator()(const ReportMessage& plain) const {
+    message.mutable_report()->set_job(plain.job);
+    put(plain.report, *message.mutable_report());
+  }
+  void operator()(const FinalMessage& plain) const {
+    message.mutable_final()->set_job(plain.job);
+    put(plain.final, *message.mutable_final());
+  }
+  void operator()(const RankFault& plain) const {
+    message.mutable_fault()->set_job(plain.job);
+    message.mutable_fault()->set_rank(plain.rank);
+    message.mutable_fault()->set_message(clean_utf8(plain.message));
+  }
+  void operator()(const RankStop& plain) const { message.mutable_stop()->set_job(plain.job); }
+  void operator()(const RankIdle& plain) const {
+    message.mutable_idle()->set_job(plain.job);
+    message.mutable_idle()->set_rank(plain.rank);
+  }
+  void operator()(const RankShutDown&) const { message.mutable_shut_down(); }
+};
+
+RankStart start_from(const v1::RankStart& message) {
+  if (!message.has_spec()) wire::refuse("RankStart", "spec is missing");
+  return {message.job(),
+          message.attempt(),
+          get(message.spec()),
+          {message.ranks().begin(), message.ranks().end()},
+          message.communicator_tag()};
+}
+
+}  // namespace
+
+std::string encode_control(const ControlMessage& message) {
+  v1::ControlMessage proto;
+  std::visit(PutControl{proto}, message);
+  return wire::serialize(proto, WireFormat::protobuf);
+}
+
+ControlMessage decode_control(std::string_view bytes) {
+  v1::ControlMessage message;
+  wire::parse(bytes, WireFormat::protobuf, message);
+  switch (message.what_case()) {
+    case v1::ControlMessage::kStart:
+      return start_from(message.start());
+    case v1::ControlMessage::kReady:
+      return RankReady{message.ready().job(), message.ready().rank()};
+    case v1::ControlMessage::kWindow:
+      return WindowMessage{message.window().job(), get(message.window())};
+    case v1::ControlMessage::kReport:
+      return ReportMessage{message.report().job(), get(message.report())};
+    case v1::ControlMessage::kFinal:
+      return FinalMessage{message.final().job(), get(message.final())};
+    case v1::ControlMessage::kFault:
+      return RankFault{message.fault().job(), message.fault().rank(), message.fault().message()};
+    case v1::ControlMessage::kStop:
+      return RankStop{message.stop().job()};
+    case v1::ControlMessage::kIdle:
+      return RankIdle{message.idle().job(), message.idle().rank()};
+    case v1::ControlMessage::kShutDown:
+      return RankShutDown{};
+    default:
+      wire::refuse("ControlMessage", "it holds none of the messages that are known");
+  }
+}
+
+}  // namespace pipewright

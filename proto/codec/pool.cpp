@@ -1,0 +1,213 @@
+#include "proto/codec/pool.hpp"
+
+#include "pipewright/v1/pool.pb.h"
+#include "proto/codec/api_messages.hpp"
+#include "proto/codec/utf8.hpp"
+#include "proto/codec/wire.hpp"
+
+namespace pipewright {
+
+namespace {
+
+template <class Message>
+Message& with_run(const RunId& run, Message* message) {
+  message->set_job(run.job);
+  message->set_attempt(run.attempt);
+  return *message;
+}
+
+template <class Message>
+RunId run_of(const Message& message) {
+  return {message.job(), message.attempt()};
+}
+
+/// Fills the one field of a PoolFrame that a plain frame goes to.
+struct PutPoolFrame {
+  v1::PoolFrame& frame;
+
+  void operator()(const PoolHello& plain) const {
+    v1::PoolHello& hello = *frame.mutable_hello();
+    hello.set_name(clean_utf8(plain.name));
+    for (const RankInfo& rank : plain.ranks) {
+      v1::RankInfo& info = *hello.add_ranks();
+      info.set_rank(rank.rank);
+      info.set_host(clean_utf8(rank.host));
+      info.set_pid(rank.pid);
+    }
+    hello.set_program_version(clean_utf8(plain.program_version));
+    hello.set_program_commit(clean_utf8(plain.program_commit));
+    hello.set_cpu_type(clean_utf8(plain.cpu_type));
+    hello.set_protocol(plain.protocol);
+  }
+  void operator()(const Heartbeat&) const { frame.mutable_heartbeat(); }
+  void operator()(const RunStarted& plain) const { with_run(plain.run, frame.mutable_started()); }
+  void operator()(const RunPoints& plain) const {
+    v1::RunPoints& points = with_run(plain.run, frame.mutable_points());
+    points.set_first_index(plain.first_index);
+    points.mutable_points()->Reserve(static_cast<int>(plain.points.size()));
+    for (const Point& point : plain.points) put(point, *points.add_points());
+  }
+  void operator()(const RunProgress& plain) const {
+    put(plain.progress, *with_run(plain.run, frame.mutable_progress()).mutable_progress());
+  }
+  void operator()(const RunLog& plain) const {
+    put(plain.line, *with_run(plain.run, frame.mutable_log()).mutable_line());
+  }
+  void operator()(const RunFileChunk& plain) const {
+    v1::RunFileChunk& chunk = with_run(plain.run, frame.mutable_file());
+    chunk.set_name(clean_utf8(plain.name));
+    chunk.set_offset_bytes(plain.offset_bytes);
+    chunk.set_data(plain.data);
+    chunk.set_last(plain.last);
+  }
+  void operator()(const RunEnded& plain) const {
+    v1::RunEnded& ended = with_run(plain.run, frame.mutable_ended());
+    ended.set_outcome(static_cast<v1::RunEnded::Outcome>(plain.outcome));
+    ended.set_message(clean_utf8(plain.message));
+    ended.set_summary_json(clean_utf8(plain.summary_json));
+  }
+  void operator()(const PoolGoodbye& plain) const {
+    frame.mutable_goodbye()->set_reason(clean_utf8(plain.reason));
+  }
+};
+
+PoolHello hello_from(const v1::PoolHello& message) {
+  PoolHello plain;
+  plain.name = message.name();
+  for (const v1::RankInfo& rank : message.ranks()) {
+    plain.ranks.push_back({rank.rank(), rank.host(), rank.pid()});
+  }
+  plain.program_version = message.program_version();
+  plain.program_commit = message.program_commit();
+  plain.cpu_type = message.cpu_type();
+  plain.protocol = message.protocol();
+  return plain;
+}
+
+RunPoints points_from(const v1::RunPoints& message) {
+  RunPoints plain{run_of(message), message.first_index(), {}};
+  plain.points.reserve(static_cast<std::size_t>(message.points_size()));
+  for (const v1::Point& point : message.points()) plain.points.push_back(get(point));
+  return plain;
+}
+
+RunFileChunk chunk_from(const v1::RunFileChunk& message) {
+  const std::string& name = message.name();
+  if (name.empty() || name == "." || name == ".." ||
+      name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
+    wire::refuse("RunFileChunk", "'" + name + "' is not the plain name of a file");
+  }
+  if (message.data().size() > file_chunk_bytes_max) {
+    wire::refuse("RunFileChunk", "it has " + std::to_string(message.data().size()) +
+                                     " bytes; at most 1 MiB is allowed");
+  }
+  return {run_of(message), name, message.offset_bytes(), message.data(), message.last()};
+}
+
+RunEnded ended_from(const v1::RunEnded& message) {
+  const int outcome = message.outcome();
+  return {run_of(message),
+          wire::enum_from<RunOutcome>(outcome, v1::RunEnded::Outcome_IsValid(outcome), "RunEnded",
+                                      "outcome"),
+          message.message(), message.summary_json()};
+}
+
+struct PutDaemonFrame {
+  v1::DaemonFrame& frame;
+
+  void operator()(const Welcome& plain) const {
+    frame.mutable_welcome()->set_heartbeat_interval_ms(plain.heartbeat_interval_ms);
+  }
+  void operator()(const Refused& plain) const {
+    frame.mutable_refused()->set_reason(clean_utf8(plain.reason));
+  }
+  void operator()(const StartRun& plain) const {
+    v1::StartRun& start = with_run(plain.run, frame.mutable_start());
+    put(plain.spec, *start.mutable_spec());
+    start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
+  }
+  void operator()(const CancelRun& plain) const { with_run(plain.run, frame.mutable_cancel()); }
+  void operator()(const PointsStored& plain) const {
+    with_run(plain.run, frame.mutable_points_stored()).set_next_index(plain.next_index);
+  }
+  void operator()(const RunEndStored& plain) const {
+    with_run(plain.run, frame.mutable_end_stored());
+  }
+  void operator()(const ShutDown& plain) const {
+    frame.mutable_shut_down()->set_reason(clean_utf8(plain.reason));
+  }
+  void operator()(const Heartbeat&) const { frame.mutable_heartbeat(); }
+};
+
+StartRun start_from(const v1::StartRun& message) {
+  if (!message.has_spec()) wire::refuse("StartRun", "spec is missing");
+  return {run_of(message), get(message.spec()), {message.ranks().begin(), message.ranks().end()}};
+}
+
+}  // namespace
+
+std::string encode_pool_frame(const PoolFrame& frame) {
+  v1::PoolFrame message;
+  std::visit(PutPoolFrame{message}, frame);
+  return wire::serialize(message, WireFormat::protobuf);
+}
+
+PoolFrame decode_pool_frame(std::string_view bytes) {
+  v1::PoolFrame message;
+  wire::parse(bytes, WireFormat::protobuf, message);
+  switch (message.what_case()) {
+    case v1::PoolFrame::kHello:
+      return hello_from(message.hello());
+    case v1::PoolFrame::kHeartbeat:
+      return Heartbeat{};
+    case v1::PoolFrame::kStarted:
+      return RunStarted{run_of(message.started())};
+    case v1::PoolFrame::kPoints:
+      return points_from(message.points());
+    case v1::PoolFrame::kProgress:
+      return RunProgress{run_of(message.progress()), get(message.progress().progress())};
+    case v1::PoolFrame::kLog:
+      return RunLog{run_of(message.log()), get(message.log().line())};
+    case v1::PoolFrame::kFile:
+      return chunk_from(message.file());
+    case v1::PoolFrame::kEnded:
+      return ended_from(message.ended());
+    case v1::PoolFrame::kGoodbye:
+      return PoolGoodbye{message.goodbye().reason()};
+    default:
+      wire::refuse("PoolFrame", "it holds none of the frames that are known");
+  }
+}
+
+std::string encode_daemon_frame(const DaemonFrame& frame) {
+  v1::DaemonFrame message;
+  std::visit(PutDaemonFrame{message}, frame);
+  return wire::serialize(message, WireFormat::protobuf);
+}
+
+DaemonFrame decode_daemon_frame(std::string_view bytes) {
+  v1::DaemonFrame message;
+  wire::parse(bytes, WireFormat::protobuf, message);
+  switch (message.what_case()) {
+    case v1::DaemonFrame::kWelcome:
+      return Welcome{message.welcome().heartbeat_interval_ms()};
+    case v1::DaemonFrame::kRefused:
+      return Refused{message.refused().reason()};
+    case v1::DaemonFrame::kStart:
+      return start_from(message.start());
+    case v1::DaemonFrame::kCancel:
+      return CancelRun{run_of(message.cancel())};
+    case v1::DaemonFrame::kPointsStored:
+      return PointsStored{run_of(message.points_stored()), message.points_stored().next_index()};
+    case v1::DaemonFrame::kEndStored:
+      return RunEndStored{run_of(message.end_stored())};
+    case v1::DaemonFrame::kShutDown:
+      return ShutDown{message.shut_down().reason()};
+    case v1::DaemonFrame::kHeartbeat:
+      return Heartbeat{};
+    default:
+      wire::refuse("DaemonFrame", "it holds none of the frames that are known");
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,66 @@
+// Where a result came from: program version and commit, type of CPU, hashes of the job and of the
+// data that it read. All of it goes into summary.json.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/value.hpp"
+#include "core/data/file_source.hpp"
+
+namespace pipewright {
+
+/// "0.1.0"
+std::string_view program_version();
+/// Full hash of the git commit that was built, with "-dirty" after it when files had been changed;
+/// "unknown" when it was not built from a git checkout.
+std::string_view program_commit();
+/// The model name of this machine's CPU, or "unknown".
+std::string cpu_type();
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void update(std::string_view bytes);
+  /// 64 hexadecimal digits; nothing may be added afterwards.
+  std::string hex();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::string sha256_hex(std::string_view bytes);
+
+/// Hash of a checked job: of its JSON text in one line with keys sorted and nulls left out.
+std::string job_sha256(const Value& checked);
+
+struct HashedFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::string sha256;
+  friend bool operator==(const HashedFile&, const HashedFile&) = default;
+};
+
+/// Hashes every file that is opened through it, once per path, before it is handed out: readers
+/// seek, and need not read to the end.
+class HashingFiles : public FileSource {
+ public:
+  explicit HashingFiles(FileSource& inner) : inner_(inner) {}
+  std::unique_ptr<std::istream> open(const std::string& path) override;
+  /// In the order in which they were opened first.
+  const std::vector<HashedFile>& files() const { return files_; }
+
+ private:
+  FileSource& inner_;
+  std::vector<HashedFile> files_;
+};
+
+}  // namespace pipewright
