@@ -14,8 +14,9 @@ void throw_refusal(const Endpoint& endpoint, unsigned status, const std::string&
     error = body.substr(0, 200);
   }
   if (status == 401) {
-    throw ApiError(status, "the daemon at " + endpoint.url() + " (" + endpoint.found_by +
-                               ") does not accept the token: is the token file that of this daemon?");
+    throw ApiError(status,
+                   "the daemon at " + endpoint.url() + " (" + endpoint.found_by +
+                       ") does not accept the token: is the token file that of this daemon?");
   }
   if (error.empty()) {
     error = endpoint.url() + " answers with status " + std::to_string(status) +
@@ -27,7 +28,9 @@ void throw_refusal(const Endpoint& endpoint, unsigned status, const std::string&
 
 namespace {
 
-std::string job_path(std::uint32_t id) { return "/v1/jobs/" + std::to_string(id); }
+std::string job_path(std::uint32_t id) {
+  return "/v1/jobs/" + std::to_string(id);
+}
 
 void expect_ok(const Endpoint& endpoint, const HttpReply& reply) {
   if (reply.status >= 200 && reply.status < 300) return;
@@ -65,7 +68,9 @@ JobList Api::list(std::uint32_t limit, std::uint32_t before, const std::string& 
   return ask<JobList>({.target = target});
 }
 
-Job Api::job(std::uint32_t id) const { return ask<Job>({.target = job_path(id)}); }
+Job Api::job(std::uint32_t id) const {
+  return ask<Job>({.target = job_path(id)});
+}
 
 Job Api::cancel(std::uint32_t id) const {
   return ask<Job>({.method = "POST", .target = job_path(id) + "/cancel"});
@@ -87,6 +92,8 @@ void Api::download_file(std::uint32_t id, const std::string& name,
   expect_ok(endpoint_, download(endpoint_, request, path));
 }
 
-PoolList Api::pools() const { return ask<PoolList>({.target = "/v1/pools"}); }
+PoolList Api::pools() const {
+  return ask<PoolList>({.target = "/v1/pools"});
+}
 
 }  // namespace pipewright::cli

@@ -105,7 +105,8 @@ Endpoint parse_url(const std::string& url) {
   if (!url.starts_with(scheme)) throw wrong("does not begin with http://");
   std::string rest = url.substr(scheme.size());
   if (rest.ends_with('/')) rest.pop_back();
-  if (rest.find_first_of("/?#@ \r\n") != std::string::npos) throw wrong("has more than host and port");
+  if (rest.find_first_of("/?#@ \r\n") != std::string::npos)
+    throw wrong("has more than host and port");
   const std::size_t bracket = rest.rfind(']');
   const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
   Endpoint endpoint{.host = rest.substr(0, colon), .port = "80", .token = {}, .found_by = {}};
@@ -139,10 +140,10 @@ Endpoint find_daemon(const EndpointFlags& flags) {
   const auto record = read_record(data_dir);
   if (!record) throw Error(no_daemon(data_dir.string(), "it has no daemon.json", data_dir, given));
   if (!daemon_alive(record->pid)) {
-    throw Error(no_daemon(data_dir.string(),
-                          "the one that was there, process " + std::to_string(record->pid) +
-                              ", has gone",
-                          data_dir, given));
+    throw Error(
+        no_daemon(data_dir.string(),
+                  "the one that was there, process " + std::to_string(record->pid) + ", has gone",
+                  data_dir, given));
   }
   Endpoint endpoint = parse_url(record->url);
   endpoint.token =

@@ -23,8 +23,8 @@ class Connection {
     beast::error_code fault;
     const auto addresses = resolver.resolve(host, endpoint.port, fault);
     if (fault) fail("the host '" + host + "' is not known", fault);
-    const auto connected = step(
-        [&](auto handler) { stream_.async_connect(addresses, std::move(handler)); });
+    const auto connected =
+        step([&](auto handler) { stream_.async_connect(addresses, std::move(handler)); });
     if (connected == asio::error::connection_refused) {
       throw ConnectionError("no daemon at " + endpoint.url() + " (" + endpoint.found_by +
                             "): the connection was refused; start one with `pipewright up`");

@@ -1,5 +1,5 @@
-// One HTTP exchange with a daemon, blocking, with a deadline. The only other code of the client that
-// sees Beast is stream.cpp.
+// One HTTP exchange with a daemon, blocking, with a deadline. The only other code of the client
+// that sees Beast is stream.cpp.
 #pragma once
 
 #include <chrono>
@@ -38,9 +38,9 @@ struct HttpReply {
 HttpReply exchange(const Endpoint& endpoint, const HttpRequest& request,
                    std::chrono::milliseconds deadline = request_deadline);
 
-/// As `exchange`, but a reply of status 200 goes to a file of any length (through `path` + ".part");
-/// its body is empty then. The deadline is for each piece, not for the whole. Throws ConnectionError,
-/// and Error when the file cannot be written.
+/// As `exchange`, but a reply of status 200 goes to a file of any length (through `path` +
+/// ".part"); its body is empty then. The deadline is for each piece, not for the whole. Throws
+/// ConnectionError, and Error when the file cannot be written.
 HttpReply download(const Endpoint& endpoint, const HttpRequest& request,
                    const std::filesystem::path& path,
                    std::chrono::milliseconds deadline = request_deadline);

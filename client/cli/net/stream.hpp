@@ -1,5 +1,5 @@
-// Follows the event streams of jobs over WebSockets: one Asio thread, a coroutine per job, reconnecting
-// and resuming where it was.
+// Follows the event streams of jobs over WebSockets: one Asio thread, a coroutine per job,
+// reconnecting and resuming where it was.
 #pragma once
 
 #include <chrono>
@@ -43,9 +43,9 @@ struct FollowedJob {
 enum class FollowEnd { all_ended, interrupted };
 
 /// Returns when every job's `ended` frame has come, or SIGINT or SIGTERM. `find` gives the endpoint
-/// anew for each attempt, since a restarted daemon may have another port; what it throws counts as not
-/// there yet. Throws ConnectionError when a daemon stays away for longer than the patience, ApiError
-/// when it refuses a stream (no such job, wrong token).
+/// anew for each attempt, since a restarted daemon may have another port; what it throws counts as
+/// not there yet. Throws ConnectionError when a daemon stays away for longer than the patience,
+/// ApiError when it refuses a stream (no such job, wrong token).
 FollowEnd follow(const std::function<Endpoint()>& find, std::span<const FollowedJob> jobs,
                  StreamListener& listener, const FollowOptions& options);
 
