@@ -12,11 +12,11 @@ namespace pipewright {
 
 }  // namespace pipewright
 
-#define PW_CHECK(condition, message)                                              \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]] {                                              \
-      std::ostringstream pw_check_text;                                           \
-      pw_check_text << message; /* NOLINT */                                      \
+#define PW_CHECK(condition, message)                                                   \
+  do {                                                                                 \
+    if (!(condition)) [[unlikely]] {                                                   \
+      std::ostringstream pw_check_text;                                                \
+      pw_check_text << message; /* NOLINT */                                           \
       ::pipewright::check_failed(#condition, __FILE__, __LINE__, pw_check_text.str()); \
-    }                                                                             \
+    }                                                                                  \
   } while (false)

@@ -1,5 +1,5 @@
-// The one family of exceptions for mistakes of users and peers. A message says what was given, where,
-// and what would be right. A programmer's mistake trips PW_CHECK (check.hpp) instead.
+// The one family of exceptions for mistakes of users and peers. A message says what was given,
+// where, and what would be right. A programmer's mistake trips PW_CHECK (check.hpp) instead.
 #pragma once
 
 #include <stdexcept>
@@ -18,8 +18,8 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
-/// A ConfigError at a known key of a job: `path()` is dotted ("objective.logistic.l2", "sweep.a[2]").
-/// Whoever has the text of the job adds file and line.
+/// A ConfigError at a known key of a job: `path()` is dotted ("objective.logistic.l2",
+/// "sweep.a[2]"). Whoever has the text of the job adds file and line.
 class ParamError : public ConfigError {
  public:
   ParamError(std::string path, const std::string& message)

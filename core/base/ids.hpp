@@ -1,4 +1,5 @@
-// Strong types for the words of DESIGN.md section 1. A value of one of them cannot stand for another;
+// Strong types for the words of DESIGN.md section 1. A value of one of them cannot stand for
+// another;
 // `.value` gives the number. All count from 0.
 #pragma once
 

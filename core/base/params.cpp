@@ -44,6 +44,9 @@ ParamSpec ParamSpec::path_of(std::string name, std::string help) {
 ParamSpec ParamSpec::time_of(std::string name, std::string help) {
   return make_spec(ParamType::time, std::move(name), std::move(help));
 }
+ParamSpec ParamSpec::times_of(std::string name, std::string help) {
+  return make_spec(ParamType::times, std::move(name), std::move(help));
+}
 ParamSpec ParamSpec::list_of(std::string name, std::string help, ParamSpec element) {
   ParamSpec spec = make_spec(ParamType::list, std::move(name), std::move(help));
   spec.children.push_back(std::move(element));
@@ -129,8 +132,8 @@ void check_range(const ParamSpec& spec, double value, const Value& given, const 
                     !(spec.exclusive_minimum && value == spec.minimum);
   if (!fits || !std::isfinite(value)) {
     const std::string range = range_text(spec);
-    throw ParamError(path, "must be " + (range.empty() ? "a finite number" : range) + ", found " +
-                               shown(given));
+    throw ParamError(
+        path, "must be " + (range.empty() ? "a finite number" : range) + ", found " + shown(given));
   }
 }
 
@@ -159,7 +162,8 @@ Value check_scalar(const ParamSpec& spec, const Value& given, const std::string&
       if (!given.is_text() || given.as_text().empty()) wrong(path, "the path of a file", given);
       return given;
     case ParamType::time: {
-      static constexpr auto wanted = "whole ticks (3) or a duration with a unit (\"250us\", \"5ms\")";
+      static constexpr auto wanted =
+          "whole ticks (3) or a duration with a unit (\"250us\", \"5ms\")";
       if (given.is_integer()) {
         check_range(spec, static_cast<double>(given.as_integer()), given, path);
         if (given.as_integer() < 0) wrong(path, wanted, given);
@@ -168,6 +172,19 @@ Value check_scalar(const ParamSpec& spec, const Value& given, const std::string&
       }
       return given;
     }
+    case ParamType::times:
+      if (!given.is_list()) {
+        ParamSpec one = spec;
+        one.type = ParamType::time;
+        return check_scalar(one, given, path);
+      }
+      if (given.as_list().empty()) wrong(path, "a time, or one for each stage", given);
+      for (std::size_t i = 0; i < given.as_list().size(); ++i) {
+        ParamSpec one = spec;
+        one.type = ParamType::time;
+        check_scalar(one, given.as_list()[i], path + "[" + std::to_string(i) + "]");
+      }
+      return given;
     case ParamType::bandwidth:
       if (!given.is_text() || !parse_bandwidth(given.as_text())) {
         wrong(path, "a bandwidth with a unit (\"10Gbit/s\", \"125MB/s\")", given);
@@ -231,8 +248,10 @@ Value check_one_of(const ParamSpec& spec, const Value& given, const std::string&
 
 Value check_params(const ParamSpec& spec, const Value& given, const std::string& path) {
   switch (spec.type) {
-    case ParamType::group: return check_group(spec, given, path);
-    case ParamType::one_of: return check_one_of(spec, given, path);
+    case ParamType::group:
+      return check_group(spec, given, path);
+    case ParamType::one_of:
+      return check_one_of(spec, given, path);
     case ParamType::list: {
       if (!given.is_list()) wrong(path, "a list", given);
       Value checked = Value::list();
@@ -242,7 +261,8 @@ Value check_params(const ParamSpec& spec, const Value& given, const std::string&
       }
       return checked;
     }
-    default: return check_scalar(spec, given, path);
+    default:
+      return check_scalar(spec, given, path);
   }
 }
 
@@ -260,10 +280,12 @@ void visit_params(const ParamSpec& spec, Value& value, ParamType type,
   if (value.is_null()) return;
   if (spec.type == type) visit(spec, value);
   if (spec.type == ParamType::list && value.is_list()) {
-    for (Value& element : value.as_list()) visit_params(spec.children.front(), element, type, visit);
+    for (Value& element : value.as_list())
+      visit_params(spec.children.front(), element, type, visit);
   } else if (value.is_map()) {
     for (auto& [key, element] : value.as_map()) {
-      if (const ParamSpec* child = find_child(spec, key)) visit_params(*child, element, type, visit);
+      if (const ParamSpec* child = find_child(spec, key))
+        visit_params(*child, element, type, visit);
     }
   }
 }
@@ -272,17 +294,30 @@ namespace {
 
 std::string type_text(const ParamSpec& spec) {
   switch (spec.type) {
-    case ParamType::boolean: return "true|false";
-    case ParamType::integer: return "integer";
-    case ParamType::real: return "number";
-    case ParamType::text: return spec.choices.empty() ? "text" : join(spec.choices, "|");
-    case ParamType::path: return "path";
-    case ParamType::time: return "ticks or duration";
-    case ParamType::bandwidth: return "bandwidth";
-    case ParamType::list: return "list of " + type_text(spec.children.front());
-    case ParamType::group: return "map";
-    case ParamType::one_of: return "one of";
-    case ParamType::any: return "";
+    case ParamType::boolean:
+      return "true|false";
+    case ParamType::integer:
+      return "integer";
+    case ParamType::real:
+      return "number";
+    case ParamType::text:
+      return spec.choices.empty() ? "text" : join(spec.choices, "|");
+    case ParamType::path:
+      return "path";
+    case ParamType::time:
+      return "ticks or duration";
+    case ParamType::times:
+      return "ticks or duration, or a list with one per stage";
+    case ParamType::bandwidth:
+      return "bandwidth";
+    case ParamType::list:
+      return "list of " + type_text(spec.children.front());
+    case ParamType::group:
+      return "map";
+    case ParamType::one_of:
+      return "one of";
+    case ParamType::any:
+      return "";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Counter-based random numbers: a draw depends on its key and nothing else, so never on the order of
-// execution. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+// Counter-based random numbers: a draw depends on its key and nothing else, so never on the order
+// of execution. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3", SC'11) as the Random123 package has it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The registry through which plug-ins (schedules, objectives, optimizers) are found. A plug-in is one
-// .cpp file with a namespace-scope
+// The registry through which plug-ins (schedules, objectives, optimizers) are found. A plug-in is
+// one .cpp file with a namespace-scope
 //   const Registration<ScheduleKind> registration{{.kind = "pipedream", ...}};
 // and nothing else refers to it.
 #pragma once
@@ -27,9 +27,9 @@ class Registry {
   }
 
   void add(Entry entry) {
-    const auto at = std::lower_bound(
-        entries_.begin(), entries_.end(), entry.kind,
-        [](const Entry& e, const std::string& kind) { return e.kind < kind; });
+    const auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), entry.kind,
+                         [](const Entry& e, const std::string& kind) { return e.kind < kind; });
     PW_CHECK(at == entries_.end() || at->kind != entry.kind,
              "two plug-ins register the kind '" << entry.kind << "'");
     entries_.insert(at, std::move(entry));

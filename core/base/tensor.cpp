@@ -6,8 +6,12 @@
 
 namespace pipewright {
 
-std::size_t size_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
-std::string_view name_of(DType dtype) { return dtype == DType::float32 ? "float32" : "float64"; }
+std::size_t size_of(DType dtype) {
+  return dtype == DType::float32 ? 4 : 8;
+}
+std::string_view name_of(DType dtype) {
+  return dtype == DType::float32 ? "float32" : "float64";
+}
 
 Shape::Shape(std::initializer_list<std::int64_t> sizes) {
   PW_CHECK(sizes.size() <= dims.size(), "a shape of " << sizes.size() << " dimensions");
@@ -102,7 +106,9 @@ void Buffer::swap(Buffer& other) noexcept {
   std::swap(capacity_, other.capacity_);
 }
 
-std::int64_t Buffer::system_allocations() { return free_list().system_allocations; }
+std::int64_t Buffer::system_allocations() {
+  return free_list().system_allocations;
+}
 
 Tensor::Tensor(DType dtype, Shape shape)
     : dtype_(dtype),

@@ -1,6 +1,6 @@
-// Tensor: numbers in storage of our own, aligned to 64 bytes, because what a vector kernel adds first
-// depends on alignment, and runs must give the same bytes everywhere. In front of the numbers lies
-// free room for the header of a message, so that a tensor can be sent from where it is.
+// Tensor: numbers in storage of our own, aligned to 64 bytes, because what a vector kernel adds
+// first depends on alignment, and runs must give the same bytes everywhere. In front of the numbers
+// lies free room for the header of a message, so that a tensor can be sent from where it is.
 #pragma once
 
 #include <array>
@@ -39,8 +39,8 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// Owned bytes at a 64-byte boundary with `headroom` free bytes in front. Move-only. Freed storage is
-/// kept per thread and size class and used again, so that a steady pipeline does not allocate.
+/// Owned bytes at a 64-byte boundary with `headroom` free bytes in front. Move-only. Freed storage
+/// is kept per thread and size class and used again, so that a steady pipeline does not allocate.
 class Buffer {
  public:
   static constexpr std::size_t alignment = 64;
@@ -112,7 +112,7 @@ class Tensor {
   template <class T>
   auto vec() const {
     return Eigen::Map<const Eigen::Vector<T, Eigen::Dynamic>, Eigen::Aligned64>(data<T>(),
-                                                                               elements());
+                                                                                elements());
   }
 
  private:

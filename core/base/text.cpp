@@ -79,7 +79,9 @@ std::optional<double> with_unit(std::string_view text, std::span<const Unit> uni
 
 }  // namespace
 
-std::optional<double> parse_real(std::string_view text) { return parse_whole<double>(text); }
+std::optional<double> parse_real(std::string_view text) {
+  return parse_whole<double>(text);
+}
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   return parse_whole<std::int64_t>(text);
 }
@@ -129,8 +131,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
-  static constexpr std::array<Unit, 4> units{
-      {{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  static constexpr std::array<Unit, 4> units{{{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
   const auto nanoseconds = with_unit(text, units);
   if (!nanoseconds || !(*nanoseconds >= 0) || *nanoseconds > 9e18) return std::nullopt;
   // 2.3us is 2299.9999999999995 in binary: what is a whole number but for rounding stays one.
@@ -143,7 +144,8 @@ std::string format_duration_ns(std::int64_t nanoseconds) {
   static constexpr std::array<std::pair<std::int64_t, const char*>, 3> units{
       {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
   for (const auto& [size, name] : units) {
-    if (nanoseconds != 0 && nanoseconds % size == 0) return std::to_string(nanoseconds / size) + name;
+    if (nanoseconds != 0 && nanoseconds % size == 0)
+      return std::to_string(nanoseconds / size) + name;
   }
   return std::to_string(nanoseconds) + "ns";
 }

@@ -10,9 +10,8 @@
 namespace pipewright {
 
 std::string_view Value::type_name() const {
-  static constexpr std::string_view names[] = {"nothing", "true or false", "a whole number",
-                                               "a number", "text",          "a list",
-                                               "a map"};
+  static constexpr std::string_view names[] = {
+      "nothing", "true or false", "a whole number", "a number", "text", "a list", "a map"};
   return names[data_.index()];
 }
 
@@ -55,8 +54,12 @@ const Value::Map& Value::as_map() const {
   wrong_type("a map", *this);
 }
 
-Value::List& Value::as_list() { return const_cast<List&>(std::as_const(*this).as_list()); }
-Value::Map& Value::as_map() { return const_cast<Map&>(std::as_const(*this).as_map()); }
+Value::List& Value::as_list() {
+  return const_cast<List&>(std::as_const(*this).as_list());
+}
+Value::Map& Value::as_map() {
+  return const_cast<Map&>(std::as_const(*this).as_map());
+}
 
 const Value* Value::find(std::string_view key) const {
   const Map* map = std::get_if<Map>(&data_);
@@ -86,11 +89,21 @@ void write_text(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           char escape[8];

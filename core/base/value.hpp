@@ -1,5 +1,6 @@
-// Value: a tree of plain data (what a YAML or JSON text holds). Jobs, plug-in parameters and summaries
-// are Values; params.hpp says which trees are valid. Maps keep the order in which keys were set.
+// Value: a tree of plain data (what a YAML or JSON text holds). Jobs, plug-in parameters and
+// summaries are Values; params.hpp says which trees are valid. Maps keep the order in which keys
+// were set.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ class Value {
   using Map = std::vector<std::pair<std::string, Value>>;
 
   Value() = default;
-  Value(bool v) : data_(v) {}                                        // NOLINT: a Value is any of these
-  Value(int v) : data_(static_cast<std::int64_t>(v)) {}              // NOLINT
-  Value(std::int64_t v) : data_(v) {}                                // NOLINT
-  Value(double v) : data_(v) {}                                      // NOLINT
-  Value(const char* v) : data_(std::string(v)) {}                    // NOLINT
-  Value(std::string v) : data_(std::move(v)) {}                      // NOLINT
-  Value(std::string_view v) : data_(std::string(v)) {}               // NOLINT
-  Value(List v) : data_(std::move(v)) {}                             // NOLINT
-  Value(Map v) : data_(std::move(v)) {}                              // NOLINT
+  Value(bool v) : data_(v) {}                            // NOLINT: a Value is any of these
+  Value(int v) : data_(static_cast<std::int64_t>(v)) {}  // NOLINT
+  Value(std::int64_t v) : data_(v) {}                    // NOLINT
+  Value(double v) : data_(v) {}                          // NOLINT
+  Value(const char* v) : data_(std::string(v)) {}        // NOLINT
+  Value(std::string v) : data_(std::move(v)) {}          // NOLINT
+  Value(std::string_view v) : data_(std::string(v)) {}   // NOLINT
+  Value(List v) : data_(std::move(v)) {}                 // NOLINT
+  Value(Map v) : data_(std::move(v)) {}                  // NOLINT
   static Value map() { return Value(Map{}); }
   static Value list() { return Value(List{}); }
 
@@ -69,8 +70,8 @@ class Value {
 /// `indent` < 0 gives one line.
 std::string to_json(const Value& value, int indent = 2);
 
-/// Sets a dotted path ("optimizer.sgd.learning_rate"), making the maps on the way. Throws ConfigError
-/// when a part of the path exists and is not a map.
+/// Sets a dotted path ("optimizer.sgd.learning_rate"), making the maps on the way. Throws
+/// ConfigError when a part of the path exists and is not a map.
 void set_path(Value& root, std::string_view path, Value value);
 /// The value at a dotted path, or null.
 const Value* find_path(const Value& root, std::string_view path);

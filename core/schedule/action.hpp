@@ -26,6 +26,8 @@ struct Action {
   Batch batch;
   UpdateCount read_update = reads_newest;  // an RPD forward reads the block as it was after so many
                                            // updates of all blocks together
+  Stage backward_to;  // the lowest stage on which this microbatch has a B: 0, but for RPD. Not in
+                      // the CSV form, which implies it
 
   friend bool operator==(const Action&, const Action&) = default;
   /// "F12", "B3", "U3", "SYNC0"; with the replica ("F12/r1") where there are several.

@@ -1,4 +1,5 @@
-// What a schedule plug-in declares. One .cpp file in core/schedules with a Registration<ScheduleKind>.
+// What a schedule plug-in declares. One .cpp file in core/schedules with a
+// Registration<ScheduleKind>.
 #pragma once
 
 #include <functional>
@@ -33,6 +34,20 @@ struct ScheduleKind {
                                                 const ScheduleContext& context)>
       make;
 };
+
+// Parameters that most kinds have.
+inline ParamSpec stages_parameter() {
+  return ParamSpec::integer_of("stages", "Stages of the pipeline.")
+      .at_least(1)
+      .at_most(65536)
+      .needed();
+}
+inline ParamSpec microbatches_parameter() {
+  return ParamSpec::integer_of("microbatches", "Microbatches in all.")
+      .at_least(1)
+      .at_most(1e15)
+      .needed();
+}
 
 using ScheduleRegistry = Registry<ScheduleKind>;
 

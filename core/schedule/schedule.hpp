@@ -1,8 +1,8 @@
-// Schedules: per row an ordered list of actions, no time in it. A row is a stage, or a (replica, stage)
-// where every replica has stages of its own ("spread").
+// Schedules: per row an ordered list of actions, no time in it. A row is a stage, or a (replica,
+// stage) where every replica has stages of its own ("spread").
 //
-// Long runs never hold a whole schedule in memory: a ScheduleSource gives each row's actions one after
-// the other; a Schedule is one that is held.
+// Long runs never hold a whole schedule in memory: a ScheduleSource gives each row's actions one
+// after the other; a Schedule is one that is held.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,11 @@ struct ScheduleHeader {
   std::string name;  // the kind that made it, "pipedream"
   int stages = 1;
   std::int64_t microbatches = 0;
+  std::int64_t updates = 0;  // block updates in all
   int replicas = 1;
   Placement placement = Placement::colocated;
   std::int64_t local_steps = 0;  // per round, 0 without rounds
+  bool one_block = false;        // a microbatch updates one block only (RPD), not one per stage
   std::int64_t delay_max = 0;    // how many updates an RPD read may lie back, 0 elsewhere
   std::uint64_t seed = 0;
 

@@ -8,26 +8,33 @@
 
 namespace pipewright {
 
-/// Ticks per stage and kind. F and B take at least one tick, U and SYNC may take none.
+/// Ticks per stage and kind. F and B take at least one tick, U may take none; a SYNC takes none.
 class CostModel {
  public:
-  /// F = B = 1, U = SYNC = 0: the time model of the paper.
+  /// F = B = 1, U = 0: the time model of the paper.
   CostModel() = default;
   CostModel(Tick forward, Tick backward, Tick update = Tick(0));
 
-  Tick of(const Action& action) const { return of(action.kind, action.stage, action.microbatch); }
-  Tick of(ActionKind kind, Stage stage, Microbatch microbatch) const;
-
-  void set_straggler(Stage stage, double factor);
+  Tick of(ActionKind kind, Stage stage) const {
+    if (kind == ActionKind::sync) return Tick(0);
+    const auto& times = times_[static_cast<std::size_t>(kind)];
+    const auto s = static_cast<std::size_t>(stage.value);
+    return s < times.size() ? times[s] : times.back();
+  }
 
   /// The `cost` map of a job file.
   static ParamSpec spec();
-  /// From a checked `cost` map. Times given as durations become nanoseconds.
-  static CostModel from(const Value& parameters);
+  /// From a checked `cost` map for a pipeline of `stages`; durations become nanoseconds. Throws
+  /// ParamError (path relative to the map) for a list of the wrong length or a stage that is not
+  /// there.
+  static CostModel from(const Value& parameters, int stages);
 
  private:
-  Tick base_[3] = {Tick(1), Tick(1), Tick(0)};
-  std::vector<double> factor_;  // per stage; 1 beyond its end
+  // Per kind F, B, U: one time per stage; the last one stands for all stages beyond.
+  std::vector<Tick> times_[3] = {{Tick(1)}, {Tick(1)}, {Tick(0)}};
 };
+
+/// A checked value of ParamType::time: ticks, or a duration in nanoseconds.
+Tick tick_from(const Value& time);
 
 }  // namespace pipewright

@@ -1,0 +1,174 @@
+// The discrete-event loop under simulate() and under the schedules that decide by what is ready. It
+// knows about time, rows and messages; which action an idle row begins is up to the Policy:
+//
+//   std::optional<Action> pick(Row row);          an action that `row` can begin now
+//   void arrived(Row row, const Action& cause);   the output of `cause` (an F of the row before, a
+//   B of
+//                                                 the row after) can be used by `row` from now on
+//   void ended(Row row, const Action& action);    `row` has finished `action`
+//
+// All that happens in a tick is known before any row picks in it, and rows pick in ascending order.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "core/base/check.hpp"
+#include "core/sim/timeline.hpp"
+
+namespace pipewright {
+
+template <class Policy>
+class EventLoop {
+ public:
+  EventLoop(const ScheduleHeader& header, CostModel cost, LinkModel link, Policy& policy)
+      : header_(header),
+        cost_(std::move(cost)),
+        link_(std::move(link)),
+        policy_(policy),
+        rows_(static_cast<std::size_t>(header.rows())) {
+    for (std::size_t r = 0; r < rows_.size(); ++r) touch(r);
+    start_idle_rows();
+    order_bucket();
+  }
+
+  /// The next entry in the global order, or nothing when nothing is under way any more.
+  std::optional<TimelineEntry> next() {
+    while (at_ == bucket_.size()) {
+      if (events_.empty()) return std::nullopt;
+      run_tick();
+    }
+    return bucket_[at_++];
+  }
+
+ private:
+  struct RowState {
+    bool busy = false;
+    bool touched = false;
+    Action action;
+    Tick start;
+  };
+  struct Event {
+    Tick tick;
+    std::int32_t row;
+    bool is_arrival;
+    Action cause;  // of an arrival
+    bool operator>(const Event& other) const {
+      return tick != other.tick ? tick > other.tick : row > other.row;
+    }
+  };
+
+  void run_tick() {
+    bucket_.clear();
+    at_ = 0;
+    now_ = events_.top().tick;
+    while (!events_.empty() && events_.top().tick == now_) {
+      const Event event = events_.top();
+      events_.pop();
+      const auto r = static_cast<std::size_t>(event.row);
+      if (event.is_arrival) {
+        policy_.arrived(Row(event.row), event.cause);
+        touch(r);
+      } else {
+        finish(r);
+      }
+    }
+    start_idle_rows();
+    order_bucket();
+  }
+
+  /// Rows begin in ascending order; what a zero-time action sets free joins the end of the list.
+  void start_idle_rows() {
+    std::sort(touched_.begin(), touched_.end());
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      const std::size_t r = touched_[i];
+      rows_[r].touched = false;
+      while (!rows_[r].busy) {
+        const auto action = policy_.pick(Row(static_cast<std::int32_t>(r)));
+        if (!action) break;
+        start(r, *action);
+      }
+    }
+    touched_.clear();
+  }
+
+  void start(std::size_t r, const Action& action) {
+    RowState& row = rows_[r];
+    row.busy = true;
+    row.action = action;
+    row.start = now_;
+    if (action.kind == ActionKind::sync) {
+      // A barrier: it begins on all rows when the last has come to it.
+      if (++rows_in_sync_ < rows_.size()) return;
+      rows_in_sync_ = 0;
+      for (std::size_t all = 0; all < rows_.size(); ++all) {
+        rows_[all].start = now_;
+        run_for(all, cost_.of(ActionKind::sync, header_.stage_of(row_id(all))));
+      }
+      return;
+    }
+    run_for(r, cost_.of(action.kind, action.stage));
+  }
+
+  void run_for(std::size_t r, Tick duration) {
+    if (duration == Tick(0)) {
+      finish(r);
+    } else {
+      events_.push({now_ + duration, static_cast<std::int32_t>(r), false, {}});
+    }
+  }
+
+  void finish(std::size_t r) {
+    RowState& row = rows_[r];
+    row.busy = false;
+    bucket_.push_back({row_id(r), row.action, row.start, now_});
+    policy_.ended(row_id(r), row.action);
+    const int stage = header_.stage_of(row_id(r)).value;
+    if (row.action.kind == ActionKind::forward && stage + 1 < header_.stages) {
+      send(r + 1, row.action);
+    } else if (row.action.kind == ActionKind::backward && stage > row.action.backward_to.value) {
+      send(r - 1, row.action);
+    }
+    touch(r);
+  }
+
+  void send(std::size_t to, const Action& cause) {
+    const Tick arrival = link_.arrival(now_);
+    if (arrival == now_) {
+      policy_.arrived(row_id(to), cause);
+      touch(to);
+    } else {
+      events_.push({arrival, static_cast<std::int32_t>(to), true, cause});
+    }
+  }
+
+  void touch(std::size_t r) {
+    if (rows_[r].touched) return;
+    rows_[r].touched = true;
+    touched_.push_back(r);
+  }
+
+  void order_bucket() {
+    std::stable_sort(bucket_.begin(), bucket_.end(),
+                     [](const auto& a, const auto& b) { return a.row < b.row; });
+  }
+
+  static Row row_id(std::size_t r) { return Row(static_cast<std::int32_t>(r)); }
+
+  ScheduleHeader header_;
+  CostModel cost_;
+  LinkModel link_;
+  Policy& policy_;
+  Tick now_{0};
+  std::vector<RowState> rows_;
+  std::size_t rows_in_sync_ = 0;
+  std::vector<std::size_t> touched_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<TimelineEntry> bucket_;  // what ended in this tick
+  std::size_t at_ = 0;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,51 @@
+// A schedule that comes out of unrolling a rule: the actions that a Policy (event_loop.hpp) picks
+// under a cost and link model, row by row.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/schedule/kind.hpp"
+#include "core/sim/event_loop.hpp"
+
+namespace pipewright {
+
+template <class Policy>
+class UnrolledSource : public ScheduleSource {
+ public:
+  UnrolledSource(ScheduleHeader header, Policy policy, const ScheduleContext& context)
+      : header_(std::move(header)),
+        batches_(context.batches),
+        policy_(std::move(policy)),
+        loop_(header_, context.cost, context.link, policy_),
+        made_(static_cast<std::size_t>(header_.rows())) {}
+  // The loop refers to the policy.
+  UnrolledSource(const UnrolledSource&) = delete;
+  UnrolledSource& operator=(const UnrolledSource&) = delete;
+
+  const ScheduleHeader& header() const override { return header_; }
+
+  std::optional<Action> next(Row row) override {
+    auto& mine = made_[static_cast<std::size_t>(row.value)];
+    while (mine.empty()) {
+      auto entry = loop_.next();
+      if (!entry) return std::nullopt;
+      const std::int64_t m = entry->action.microbatch.value;
+      entry->action.batch = Batch(batches_ > 0 ? m % batches_ : m);
+      made_[static_cast<std::size_t>(entry->row.value)].push_back(entry->action);
+    }
+    const Action action = mine.front();
+    mine.pop_front();
+    return action;
+  }
+
+ private:
+  ScheduleHeader header_;
+  std::int64_t batches_;
+  Policy policy_;
+  EventLoop<Policy> loop_;
+  std::vector<std::deque<Action>> made_;
+};
+
+}  // namespace pipewright

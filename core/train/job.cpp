@@ -1,0 +1,164 @@
+#include "core/train/job.hpp"
+
+#include <tuple>
+
+#include "core/base/text.hpp"
+#include "core/train/optimizer.hpp"
+
+namespace pipewright {
+
+const ParamSpec& job_schema() {
+  static const ParamSpec schema = ParamSpec::group_of(
+      "job", "",
+      {ParamSpec::text_of("name", "For people; shown in lists.").or_default(""),
+       ObjectiveRegistry::instance().spec("objective", "What is minimised.").needed(),
+       ScheduleRegistry::instance().spec("schedule", "Who computes what in which order.").needed(),
+       optimizers().spec("optimizer", "How gradients change weights.").needed(),
+       ParamSpec::one_of(
+           "init", "Starting weights; without it zeros (transformer: random).",
+           {ParamSpec::group_of("zeros", "All zero.", {}),
+            ParamSpec::group_of("random", "Drawn from the seed, as the objective likes them.", {}),
+            ParamSpec::list_of("npy", "Files, one per stage.", ParamSpec::path_of("", ""))}),
+       CostModel::spec().or_default(Value::map()), LinkModel::spec().or_default(Value::map()),
+       ParamSpec::text_of("clock", "virtual: time is the schedule's, and repeats exactly.",
+                          {"virtual"})
+           .or_default("virtual"),
+       ParamSpec::group_of(
+           "observe", "What is measured on the way.",
+           {ParamSpec::one_of(
+               "objective",
+               "When the full objective is taken; by default at about 200 evenly spaced ticks.",
+               {ParamSpec::integer_of("every_ticks", "At every multiple.", "ticks").at_least(1),
+                ParamSpec::integer_of("every_updates", "After so many block updates.", "updates")
+                    .at_least(1),
+                ParamSpec::group_of("never", "Only the loss of the last stage.", {})})})
+           .or_default(Value::map()),
+       ParamSpec::integer_of("seed", "Every random draw comes from it.").at_least(0).or_default(0),
+       ParamSpec::integer_of(
+           "ranks", "MPI ranks; 0: one per stage, or all of the pool's if those are fewer.")
+           .at_least(0)
+           .or_default(0)});
+  return schema;
+}
+
+namespace {
+
+struct SeenTime {
+  std::string key;
+  std::string text;
+};
+
+/// Ticks and durations in one job are refused: which of them a tick would be is not known. Zero is
+/// zero in both.
+void check_units(Value& tree) {
+  std::optional<SeenTime> ticks;
+  std::optional<SeenTime> duration;
+  const auto see = [&](const ParamSpec& spec, const Value& value) {
+    if (value.is_integer() && value.as_integer() != 0) {
+      ticks = SeenTime{spec.name, std::to_string(value.as_integer())};
+    } else if (value.is_text() && parse_duration_ns(value.as_text()) != 0) {
+      duration = SeenTime{spec.name, value.as_text()};
+    }
+  };
+  visit_params(job_schema(), tree, ParamType::time, see);
+  visit_params(job_schema(), tree, ParamType::times, [&](const ParamSpec& spec, Value& value) {
+    if (!value.is_list()) return see(spec, value);
+    for (const Value& one : value.as_list()) see(spec, one);
+  });
+  if (ticks && duration) {
+    throw ParamError("", "times are mixed: '" + ticks->key + "' is " + ticks->text +
+                             " ticks and '" + duration->key + "' is the duration " +
+                             duration->text +
+                             "; give all of a job's times as ticks or all as "
+                             "durations (the cost of F and B is 1 tick unless given)");
+  }
+}
+
+/// Runs `check` and puts `prefix` in front of the path of a ParamError.
+template <class Function>
+auto at_path(const std::string& prefix, Function&& check) {
+  try {
+    return check();
+  } catch (const ParamError& error) {
+    throw ParamError(error.path().empty() ? prefix : prefix + "." + error.path(), error.message());
+  }
+}
+
+const std::pair<std::string, Value>& only_entry(const Value& one_of) {
+  return one_of.as_map().front();
+}
+
+}  // namespace
+
+Value check_job(const Value& tree) {
+  Value checked = check_params(job_schema(), tree, "");
+  if (checked.at("name").as_text().size() > 200) {
+    throw ParamError("name", "has " + std::to_string(checked.at("name").as_text().size()) +
+                                 " bytes; at most 200 are allowed");
+  }
+  check_units(checked);
+  const JobConfig config = JobConfig::from(checked);
+  // Making a schedule draws little before its first action, so this finds faults that only the
+  // schedule knows of.
+  config.make_schedule(0);
+  at_path("optimizer." + config.optimizer_kind,
+          [&] { return optimizers().at(config.optimizer_kind).make(config.optimizer); });
+  if (const Value* files = config.init.find("npy")) {
+    const int stages = config.schedule_header().stages;
+    if (files->as_list().size() != static_cast<std::size_t>(stages)) {
+      throw ParamError("init.npy", "names " + std::to_string(files->as_list().size()) +
+                                       " files for " + std::to_string(stages) + " stages");
+    }
+  }
+  return checked;
+}
+
+JobConfig JobConfig::from(const Value& checked) {
+  JobConfig config;
+  config.tree = checked;
+  config.name = checked.at("name").as_text();
+  std::tie(config.objective_kind, config.objective) = only_entry(checked.at("objective"));
+  std::tie(config.schedule_kind, config.schedule) = only_entry(checked.at("schedule"));
+  std::tie(config.optimizer_kind, config.optimizer) = only_entry(checked.at("optimizer"));
+  if (const Value* init = checked.find("init")) config.init = *init;
+  config.seed = static_cast<std::uint64_t>(checked.at("seed").as_integer());
+  config.ranks = static_cast<int>(checked.at("ranks").as_integer());
+  const int stages = config.schedule_header().stages;
+  config.cost = at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages); });
+  config.link = LinkModel::from(checked.at("link"));
+  if (const Value* observe = checked.at("observe").find("objective")) {
+    const auto& [by, parameter] = only_entry(*observe);
+    config.observe_by = by == "every_ticks"     ? ObserveBy::ticks
+                        : by == "every_updates" ? ObserveBy::updates
+                                                : ObserveBy::never;
+    if (config.observe_by != ObserveBy::never) config.observe_every = parameter.as_integer();
+  }
+  return config;
+}
+
+const ObjectiveKind& JobConfig::objective_entry() const {
+  return ObjectiveRegistry::instance().at(objective_kind);
+}
+
+const ScheduleKind& JobConfig::schedule_entry() const {
+  return ScheduleRegistry::instance().at(schedule_kind);
+}
+
+ScheduleHeader JobConfig::schedule_header() const {
+  return at_path("schedule." + schedule_kind,
+                 [&] { return schedule_entry().header(schedule, seed); });
+}
+
+std::unique_ptr<Objective> JobConfig::load_objective(FileSource& files) const {
+  return at_path("objective." + objective_kind, [&] {
+    return objective_entry().load(objective, {schedule_header().stages, files});
+  });
+}
+
+std::unique_ptr<ScheduleSource> JobConfig::make_schedule(std::int64_t batches) const {
+  return at_path("schedule." + schedule_kind, [&] {
+    return schedule_entry().make(schedule, {cost, link, seed, batches});
+  });
+}
+
+}  // namespace pipewright
