@@ -4,10 +4,14 @@ namespace pipewright {
 
 std::string_view name_of(ActionKind kind) {
   switch (kind) {
-    case ActionKind::forward: return "F";
-    case ActionKind::backward: return "B";
-    case ActionKind::update: return "U";
-    case ActionKind::sync: return "SYNC";
+    case ActionKind::forward:
+      return "F";
+    case ActionKind::backward:
+      return "B";
+    case ActionKind::update:
+      return "U";
+    case ActionKind::sync:
+      return "SYNC";
   }
   return "?";
 }

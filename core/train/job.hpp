@@ -16,8 +16,8 @@ namespace pipewright {
 /// The schema of a job file: checks, defaults, errors and `pipewright help job` come from it.
 const ParamSpec& job_schema();
 
-/// `tree` with defaults filled in. Throws ParamError (dotted path, what was given, what is right) for
-/// what does not fit the schema, and for keys that do not fit each other. Reads no files.
+/// `tree` with defaults filled in. Throws ParamError (dotted path, what was given, what is right)
+/// for what does not fit the schema, and for keys that do not fit each other. Reads no files.
 Value check_job(const Value& tree);
 
 enum class ObserveBy : std::uint8_t { evenly, ticks, updates, never };

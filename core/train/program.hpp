@@ -1,4 +1,5 @@
-// The work of one row in the form in which it is handed out: windows of instructions down, reports up.
+// The work of one row in the form in which it is handed out: windows of instructions down, reports
+// up.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +44,9 @@ struct ObservationValue {
 struct RowReport {
   Row row;
   std::vector<ActionRecord> records;
-  std::vector<double> losses;             // of each F on a last stage, in order
-  std::vector<ObservationValue> values;   // of each observation whose chain ended here, in order
-  std::int64_t bytes_to_next = 0;         // sent since the last report
+  std::vector<double> losses;            // of each F on a last stage, in order
+  std::vector<ObservationValue> values;  // of each observation whose chain ended here, in order
+  std::int64_t bytes_to_next = 0;        // sent since the last report
   std::int64_t bytes_to_previous = 0;
 };
 

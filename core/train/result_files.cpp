@@ -1,0 +1,128 @@
+#include "core/train/result_files.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/data/npy.hpp"
+#include "core/schedule/csv.hpp"
+
+namespace pipewright {
+
+namespace {
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw DataError(path + ": cannot be written: " + std::strerror(errno));
+}
+
+}  // namespace
+
+ResultFiles::ResultFiles(std::string folder)
+    : folder_(std::move(folder)),
+      objective_(open("objective.csv")),
+      loss_(open("last_stage_loss.csv")),
+      schedule_(open("schedule.csv")),
+      timeline_(open("timeline.csv")) {
+  objective_.pending = "tick,updates,value\n";
+  loss_.pending = "tick,microbatch,value\n";
+  timeline_.pending = "stage,kind,microbatch,replica,start,end\n";
+}
+
+const std::vector<std::string>& ResultFiles::names() {
+  static const std::vector<std::string> names{"objective.csv", "last_stage_loss.csv",
+                                              "schedule.csv",  "timeline.csv",
+                                              "weights.npy",   "summary.json"};
+  return names;
+}
+
+ResultFiles::TextFile ResultFiles::open(const char* name) {
+  TextFile file;
+  file.path = folder_ + "/" + name;
+  file.stream.open(file.path, std::ios::binary | std::ios::trunc);
+  if (!file.stream) cannot_write(file.path);
+  return file;
+}
+
+void ResultFiles::flush_if_full(TextFile& file) {
+  static constexpr std::size_t pending_max = std::size_t{1} << 16;
+  if (file.pending.size() < pending_max) return;
+  if (!file.stream.write(file.pending.data(), static_cast<std::streamsize>(file.pending.size()))) {
+    cannot_write(file.path);
+  }
+  file.pending.clear();
+}
+
+void ResultFiles::close(TextFile& file) {
+  file.stream.write(file.pending.data(), static_cast<std::streamsize>(file.pending.size()));
+  file.pending.clear();
+  file.stream.close();
+  if (!file.stream) cannot_write(file.path);
+}
+
+void ResultFiles::begin(const ScheduleHeader& header) {
+  schedule_.pending = csv_header(header) + "\n";
+}
+
+void ResultFiles::action(const TimelineEntry& entry) {
+  append_csv(schedule_.pending, entry.action);
+  flush_if_full(schedule_);
+  std::string& out = timeline_.pending;
+  append_number(out, static_cast<std::int64_t>(entry.action.stage.value));
+  out += ',';
+  out += name_of(entry.action.kind);
+  for (const std::int64_t number :
+       {entry.action.microbatch.value, static_cast<std::int64_t>(entry.action.replica.value),
+        entry.start.value, entry.end.value}) {
+    out += ',';
+    append_number(out, number);
+  }
+  out += '\n';
+  flush_if_full(timeline_);
+}
+
+void ResultFiles::loss(Tick tick, Microbatch microbatch, double value) {
+  append_number(loss_.pending, tick.value);
+  loss_.pending += ',';
+  append_number(loss_.pending, microbatch.value);
+  loss_.pending += ',';
+  append_number(loss_.pending, value);
+  loss_.pending += '\n';
+  flush_if_full(loss_);
+}
+
+void ResultFiles::objective(Tick tick, UpdateCount updates, double value) {
+  append_number(objective_.pending, tick.value);
+  objective_.pending += ',';
+  append_number(objective_.pending, updates.value);
+  objective_.pending += ',';
+  append_number(objective_.pending, value);
+  objective_.pending += '\n';
+  flush_if_full(objective_);
+}
+
+void ResultFiles::finish(const Value& summary, const Tensor& weights) {
+  for (TextFile* file : {&objective_, &loss_, &schedule_, &timeline_}) close(*file);
+  const std::string weights_path = folder_ + "/weights.npy";
+  // Those of an earlier run must not stand beside this one's curve.
+  if (weights.empty()) {
+    std::remove(weights_path.c_str());
+  } else {
+    std::ofstream stream(weights_path, std::ios::binary | std::ios::trunc);
+    const auto count = static_cast<std::size_t>(weights.elements());
+    if (weights.dtype() == DType::float32) {
+      write_npy(stream, std::span(weights.data<float>(), count));
+    } else {
+      write_npy(stream, std::span(weights.data<double>(), count));
+    }
+    stream.close();
+    if (!stream) cannot_write(weights_path);
+  }
+  const std::string summary_path = folder_ + "/summary.json";
+  std::ofstream stream(summary_path, std::ios::binary | std::ios::trunc);
+  stream << to_json(summary) << '\n';
+  stream.close();
+  if (!stream) cannot_write(summary_path);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,82 @@
+#include "core/train/run.hpp"
+
+#include "core/base/error.hpp"
+#include "core/train/setup.hpp"
+
+namespace pipewright {
+
+namespace {
+
+/// Instructions that a row gets at once: enough to make handing out cheap, few enough to stay in
+/// cache.
+constexpr std::size_t window_size = 64;
+
+/// All rows of a run in one thread.
+class LocalRows : public Outbox {
+ public:
+  LocalRows(const JobConfig& job, FileSource& files, const Objective& objective) {
+    const int rows = job.schedule_header().rows();
+    for (int r = 0; r < rows; ++r) {
+      rows_.push_back(std::make_unique<RowRunner>(make_row(job, objective, files, Row(r)), *this));
+    }
+  }
+
+  void send(Message message) override {
+    rows_[static_cast<std::size_t>(message.to_row.value)]->deliver(std::move(message));
+  }
+
+  /// One turn: each row works until it waits for something. False when no row could do anything.
+  bool turn(RunControl& control) {
+    bool moved = false;
+    for (const auto& row : rows_) {
+      while (true) {
+        const RowRunner::Step step = row->step();
+        if (step == RowRunner::Step::ran) {
+          moved = true;
+        } else if (step == RowRunner::Step::starved) {
+          const auto window = control.next_window(row->row(), window_size);
+          if (!window) break;
+          row->append(*window);
+          moved = true;
+        } else {
+          break;
+        }
+      }
+      if (row->has_report()) control.on_report(row->take_report());
+    }
+    return moved;
+  }
+
+  void finish(RunControl& control) {
+    for (const auto& row : rows_) control.on_final(row->take_final());
+  }
+
+ private:
+  std::vector<std::unique_ptr<RowRunner>> rows_;
+};
+
+void check_cancelled(const RunHooks& hooks) {
+  if (hooks.cancelled && hooks.cancelled()) throw ConfigError("cancelled");
+}
+
+}  // namespace
+
+RunResult run_in_process(const JobConfig& job, FileSource& files, std::vector<RunSink*> sinks,
+                         const RunHooks& hooks) {
+  const std::unique_ptr<Objective> objective = job.load_objective(files);
+  RunControl control(job, objective->shape(), std::move(sinks));
+  while (!control.plan(100'000)) check_cancelled(hooks);
+  LocalRows rows(job, files, *objective);
+  while (!control.divergence()) {
+    check_cancelled(hooks);
+    if (!rows.turn(control)) break;
+    if (hooks.progress) hooks.progress(control);
+  }
+  rows.finish(control);
+  if (!control.finished()) {
+    throw ConfigError("the run cannot go on: every row waits for another");
+  }
+  return {control.summary(), control.weights(), control.divergence()};
+}
+
+}  // namespace pipewright

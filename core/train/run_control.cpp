@@ -1,0 +1,352 @@
+#include "core/train/run_control.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+namespace pipewright {
+
+namespace {
+
+/// Above this a run would hold and write more values than anybody can look at; it is nearly always
+/// a cadence in nanoseconds that was meant in something else.
+constexpr std::int64_t observations_max = 20'000'000;
+constexpr std::int64_t observations_by_default = 200;
+
+Instruction instruction_of(const Action& action) {
+  Instruction instruction;
+  switch (action.kind) {
+    case ActionKind::forward:
+      instruction.kind = Instruction::Kind::forward;
+      break;
+    case ActionKind::backward:
+      instruction.kind = Instruction::Kind::backward;
+      break;
+    case ActionKind::update:
+      instruction.kind = Instruction::Kind::update;
+      break;
+    case ActionKind::sync:
+      instruction.kind = Instruction::Kind::sync;
+      break;
+  }
+  instruction.microbatch = action.microbatch;
+  instruction.replica = action.replica;
+  instruction.batch = action.batch;
+  instruction.read_update = action.read_update;
+  return instruction;
+}
+
+}  // namespace
+
+RunControl::RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*> sinks)
+    : job_(std::move(job)),
+      shape_(std::move(shape)),
+      sinks_(std::move(sinks)),
+      header_(job_.schedule_header()),
+      planner_(
+          std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link)),
+      rows_(static_cast<std::size_t>(header_.rows())),
+      metrics_(header_) {}
+
+RunControl::~RunControl() = default;
+
+bool RunControl::plan(std::int64_t actions_max) {
+  if (planned_) return true;
+  for (std::int64_t i = 0; i < actions_max; ++i) {
+    const auto entry = planner_->next();
+    if (!entry) {
+      begin_feeding();
+      return true;
+    }
+    ++totals_.actions;
+    totals_.makespan = entry->end;
+    totals_.updates += entry->action.kind == ActionKind::update;
+    totals_.microbatches += entry->action.kind == ActionKind::forward &&
+                            entry->action.stage.value + 1 == header_.stages;
+  }
+  return false;
+}
+
+void RunControl::begin_feeding() {
+  planned_ = true;
+  const std::int64_t span =
+      job_.observe_by == ObserveBy::updates ? totals_.updates : totals_.makespan.value;
+  observe_every_ = job_.observe_by == ObserveBy::evenly
+                       ? std::max<std::int64_t>(1, span / observations_by_default)
+                       : job_.observe_every;
+  if (job_.observe_by == ObserveBy::never) {
+    next_observation_ = INT64_MAX;
+  } else {
+    totals_.observations = 1 + (span + observe_every_ - 1) / observe_every_;
+    if (totals_.observations > observations_max) {
+      throw ParamError("observe.objective",
+                       "asks for the objective " + std::to_string(totals_.observations) +
+                           " times in this run; at most " + std::to_string(observations_max) +
+                           " are allowed: choose a larger distance");
+    }
+  }
+  planner_ = std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link);
+  for (RunSink* sink : sinks_) sink->begin(header_);
+}
+
+void RunControl::feed() {
+  static constexpr std::size_t awaited_per_row_max = 512;
+  while (!fed_all_ && awaited_.size() < awaited_per_row_max * rows_.size()) {
+    const auto entry = planner_->next();
+    if (!entry) {
+      // The state at the end is always observed, whatever the cadence.
+      if (job_.observe_by != ObserveBy::never) {
+        if (job_.observe_by == ObserveBy::updates) {
+          if (next_observation_ - observe_every_ < totals_.updates) {
+            feed_observation(totals_.makespan);
+          }
+        } else {
+          for (; next_observation_ < totals_.makespan.value; next_observation_ += observe_every_) {
+            feed_observation(Tick(next_observation_));
+          }
+          feed_observation(totals_.makespan);
+        }
+      }
+      fed_all_ = true;
+      return;
+    }
+    feed_entry(*entry);
+  }
+}
+
+void RunControl::feed_entry(const TimelineEntry& entry) {
+  if (job_.observe_by == ObserveBy::updates) {
+    if (next_observation_ == 0) {
+      feed_observation(Tick(0));
+      next_observation_ = observe_every_;
+    }
+  } else {
+    // What is observed at a tick counts all that has ended by it: before the first that ends later.
+    while (next_observation_ < entry.end.value) {
+      feed_observation(Tick(next_observation_));
+      next_observation_ += observe_every_;
+    }
+  }
+  at(entry.row).queue.push_back(instruction_of(entry.action));
+  awaited_.push_back({entry, -1, Tick(0)});
+  if (entry.action.kind == ActionKind::update) {
+    ++updates_fed_;
+    if (job_.observe_by == ObserveBy::updates && updates_fed_ == next_observation_) {
+      feed_observation(entry.end);
+      next_observation_ += observe_every_;
+    }
+  }
+}
+
+void RunControl::feed_observation(Tick tick) {
+  Instruction observe;
+  observe.kind = Instruction::Kind::observe;
+  observe.microbatch = Microbatch(observations_fed_);
+  for (RowState& row : rows_) row.queue.push_back(observe);
+  awaited_.push_back({{}, observations_fed_++, tick});
+}
+
+std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
+  if (!planned_ || divergence_) return std::nullopt;
+  RowState& state = at(row);
+  if (state.queue.size() < size) feed();
+  Window window;
+  window.row = row;
+  const std::size_t count = std::min(size, state.queue.size());
+  window.instructions.assign(state.queue.begin(),
+                             state.queue.begin() + static_cast<std::ptrdiff_t>(count));
+  state.queue.erase(state.queue.begin(), state.queue.begin() + static_cast<std::ptrdiff_t>(count));
+  window.last = fed_all_ && state.queue.empty();
+  if (window.instructions.empty() && (!window.last || state.told_last)) return std::nullopt;
+  state.told_last = window.last;
+  return window;
+}
+
+void RunControl::on_report(const RowReport& report) {
+  RowState& row = at(report.row);
+  row.records.insert(row.records.end(), report.records.begin(), report.records.end());
+  row.losses.insert(row.losses.end(), report.losses.begin(), report.losses.end());
+  values_.insert(values_.end(), report.values.begin(), report.values.end());
+  row.bytes_to_next += report.bytes_to_next;
+  row.bytes_to_previous += report.bytes_to_previous;
+  drain();
+}
+
+void RunControl::drain() {
+  while (!awaited_.empty() && !divergence_) {
+    const Awaited& front = awaited_.front();
+    const bool is_there =
+        front.observation < 0 ? emit_action(front.entry) : emit_observation(front);
+    if (!is_there) return;
+    awaited_.pop_front();
+  }
+}
+
+bool RunControl::emit_action(const TimelineEntry& planned) {
+  RowState& row = at(planned.row);
+  if (row.records.empty()) return false;
+  const ActionRecord record = row.records.front();
+  row.records.pop_front();
+  metrics_.add(planned);
+  const auto fault = [&](const std::string& what) {
+    throw ProtocolError("row " + std::to_string(planned.row.value) + " at " +
+                        planned.action.label() + " reports " + what);
+  };
+  if (record.start != planned.start || record.end != planned.end) {
+    fault("ticks " + std::to_string(record.start.value) + " to " +
+          std::to_string(record.end.value) + ", planned were " +
+          std::to_string(planned.start.value) + " to " + std::to_string(planned.end.value));
+  }
+  if (planned.action.kind == ActionKind::update || planned.action.kind == ActionKind::forward) {
+    const WeightVersion version = metrics_.versions().version(planned.row, planned.action.replica);
+    if (record.weight_version != version) {
+      fault("weight version " + std::to_string(record.weight_version.value) + ", by the schedule " +
+            std::to_string(version.value));
+    }
+  }
+  for (RunSink* sink : sinks_) sink->action(planned);
+  if (planned.action.kind == ActionKind::forward &&
+      planned.action.stage.value + 1 == header_.stages) {
+    if (row.losses.empty()) fault("no loss");
+    const double loss = row.losses.front();
+    row.losses.pop_front();
+    loss_last_ = loss;
+    for (RunSink* sink : sinks_) sink->loss(planned.end, planned.action.microbatch, loss);
+    check_finite(loss, planned.end, "the loss of the last stage");
+  }
+  return true;
+}
+
+bool RunControl::emit_observation(const Awaited& awaited) {
+  if (values_.empty()) return false;
+  const ObservationValue observed = values_.front();
+  values_.pop_front();
+  if (observed.observation != awaited.observation) {
+    throw ProtocolError("observation " + std::to_string(observed.observation) +
+                        " came where number " + std::to_string(awaited.observation) +
+                        " was to come");
+  }
+  const double value = observed.value;
+  if (!objective_first_) objective_first_ = value;
+  objective_last_ = value;
+  if (!objective_best_ || value < *objective_best_) objective_best_ = value;
+  for (RunSink* sink : sinks_) {
+    sink->objective(awaited.tick, metrics_.versions().updates(), value);
+  }
+  check_finite(value, awaited.tick, "the objective");
+  return true;
+}
+
+void RunControl::check_finite(double value, Tick tick, const char* what) {
+  if (!std::isfinite(value)) {
+    divergence_ = Divergence{tick, std::string(what) + " is " + format_number(value)};
+  }
+}
+
+void RunControl::on_final(RowFinal final) {
+  at(final.row).final = std::move(final);
+}
+
+bool RunControl::finished() const {
+  if (divergence_) return true;
+  if (!fed_all_ || !awaited_.empty()) return false;
+  for (const RowState& row : rows_) {
+    if (!row.final) return false;
+  }
+  return true;
+}
+
+namespace {
+
+/// Mean of the replicas' blocks, added in the order of the replicas.
+template <class T>
+void write_mean(const std::vector<const Tensor*>& replicas, T* out) {
+  const auto count = static_cast<std::size_t>(replicas.front()->elements());
+  std::memcpy(out, replicas.front()->data<T>(), count * sizeof(T));
+  if (replicas.size() == 1) return;
+  for (std::size_t r = 1; r < replicas.size(); ++r) {
+    for (std::size_t i = 0; i < count; ++i) out[i] += replicas[r]->data<T>()[i];
+  }
+  for (std::size_t i = 0; i < count; ++i) out[i] /= static_cast<T>(replicas.size());
+}
+
+}  // namespace
+
+Tensor RunControl::weights() const {
+  if (divergence_) return {};
+  Tensor all(shape_.dtype, {shape_.parameters()});
+  std::int64_t offset = 0;
+  for (int s = 0; s < header_.stages; ++s) {
+    std::vector<const Tensor*> replicas;
+    for (int r = s; r < header_.rows(); r += header_.stages) {
+      for (const Tensor& block : rows_[static_cast<std::size_t>(r)].final->weights) {
+        replicas.push_back(&block);
+      }
+    }
+    if (shape_.dtype == DType::float32) {
+      write_mean(replicas, all.data<float>() + offset);
+    } else {
+      write_mean(replicas, all.data<double>() + offset);
+    }
+    offset += replicas.front()->elements();
+  }
+  return all;
+}
+
+Value RunControl::summary() const {
+  const auto number = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
+  Value value = Value::map();
+  value.set("name", job_.name);
+  value.set("objective", job_.objective_kind);
+  value.set("schedule", job_.schedule_kind);
+  value.set("optimizer", job_.optimizer_kind);
+  value.set("stages", header_.stages);
+  value.set("parameters", shape_.parameters());
+  value.set("seed", static_cast<std::int64_t>(job_.seed));
+  value.set("objective_first", number(objective_first_));
+  value.set("objective_last", number(objective_last_));
+  value.set("objective_best", number(objective_best_));
+  value.set("last_stage_loss", number(loss_last_));
+  if (divergence_) {
+    Value diverged = Value::map();
+    diverged.set("tick", divergence_->tick.value);
+    diverged.set("what", divergence_->what);
+    value.set("diverged", std::move(diverged));
+  } else {
+    value.set("diverged", false);
+  }
+  const Value metrics = metrics_.to_value();
+  for (const auto& [key, part] : metrics.as_map()) value.set(key, part);
+  Value links = Value::list();
+  std::int64_t messages = 0;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const auto add = [&](std::int64_t bytes, std::int64_t to) {
+      if (bytes == 0) return;
+      Value link = Value::map();
+      link.set("from", static_cast<std::int64_t>(r));
+      link.set("to", to);
+      link.set("bytes", bytes);
+      links.as_list().push_back(std::move(link));
+    };
+    add(rows_[r].bytes_to_next, static_cast<std::int64_t>(r) + 1);
+    add(rows_[r].bytes_to_previous, static_cast<std::int64_t>(r) - 1);
+    if (!rows_[r].final) continue;
+    messages += rows_[r].final->messages_sent;
+    Value& stage = value.find("per_stage")
+                       ->as_list()[static_cast<std::size_t>(
+                           header_.stage_of(Row(static_cast<std::int32_t>(r))).value)];
+    const Value* before = stage.find("stash_bytes_max");
+    stage.set("stash_bytes_max",
+              (before != nullptr ? before->as_integer() : 0) + rows_[r].final->stash_bytes_max);
+  }
+  // Where the rows of a diverged run stopped is not part of its result.
+  if (!divergence_) {
+    value.set("messages_sent", messages);
+    value.set("links", std::move(links));
+  }
+  return value;
+}
+
+}  // namespace pipewright

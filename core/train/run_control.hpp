@@ -1,0 +1,129 @@
+// What a run's coordinator does, without knowing where the rows are: plans, hands out windows of
+// instructions, takes reports, and puts everything that happened into its one order.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/sim/metrics.hpp"
+#include "core/train/job.hpp"
+#include "core/train/program.hpp"
+
+namespace pipewright {
+
+/// Takes what a run gives, each kind in its fixed order: actions in the global order, and a point
+/// after every action that it counts. So two executions of one job call this with the same values
+/// in the same order.
+class RunSink {
+ public:
+  virtual ~RunSink() = default;
+  virtual void begin(const ScheduleHeader&) {}
+  virtual void action(const TimelineEntry&) {}
+  /// Loss of a microbatch on the last stage; `tick` is the end of that forward.
+  virtual void loss(Tick, Microbatch, double) {}
+  /// The full objective with every update that had ended by `tick`.
+  virtual void objective(Tick, UpdateCount, double) {}
+};
+
+struct RunTotals {
+  Tick makespan;
+  std::int64_t actions = 0;
+  std::int64_t updates = 0;
+  std::int64_t microbatches = 0;
+  std::int64_t observations = 0;
+};
+
+struct Divergence {
+  Tick tick;
+  std::string what;  // "the objective is nan"
+};
+
+class RunControl {
+ public:
+  /// `sinks` outlive this.
+  RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*> sinks);
+  ~RunControl();
+
+  /// Walks on through the schedule to learn its totals, `actions_max` actions at most per call.
+  /// True when that is done; windows come after it. Throws ConfigError for a schedule that cannot
+  /// go on or asks for too many observations.
+  bool plan(std::int64_t actions_max);
+  const RunTotals& totals() const { return totals_; }
+
+  const ScheduleHeader& header() const { return header_; }
+
+  /// Up to `size` more instructions for a row that has few left; nothing when none can be given
+  /// now. A row's windows must be executed in their order.
+  std::optional<Window> next_window(Row row, std::size_t size);
+
+  /// What a row has done. Throws ProtocolError when it is not what was planned.
+  void on_report(const RowReport& report);
+  void on_final(RowFinal final);
+
+  /// A value was not finite: no more will come out, the rows can be stopped.
+  const std::optional<Divergence>& divergence() const { return divergence_; }
+  /// All rows have executed everything and given their weights, or the run has diverged.
+  bool finished() const;
+
+  Tick now() const { return metrics_.makespan(); }
+  const TimelineMetrics& metrics() const { return metrics_; }
+
+  /// All blocks in the order of the stages, float64 or float32 [parameters]; the average of the
+  /// replicas. Empty when the run has diverged: where the rows stopped is not part of the result.
+  Tensor weights() const;
+
+  /// What summary.json holds, but for wall time and provenance.
+  Value summary() const;
+
+ private:
+  struct RowState {
+    std::deque<Instruction> queue;
+    bool told_last = false;
+    std::deque<ActionRecord> records;
+    std::deque<double> losses;
+    std::int64_t bytes_to_next = 0;
+    std::int64_t bytes_to_previous = 0;
+    std::optional<RowFinal> final;
+  };
+  /// What is handed out and has not come back: an action, or an observation.
+  struct Awaited {
+    TimelineEntry entry;
+    std::int64_t observation = -1;
+    Tick tick;  // of the observation
+  };
+
+  RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
+  void begin_feeding();
+  void feed();
+  void feed_entry(const TimelineEntry& entry);
+  void feed_observation(Tick tick);
+  void drain();
+  bool emit_action(const TimelineEntry& planned);
+  bool emit_observation(const Awaited& awaited);
+  void check_finite(double value, Tick tick, const char* what);
+
+  JobConfig job_;
+  ObjectiveShape shape_;
+  std::vector<RunSink*> sinks_;
+  ScheduleHeader header_;
+  RunTotals totals_;
+  std::unique_ptr<Simulator> planner_;
+  bool planned_ = false;
+  bool fed_all_ = false;
+  std::int64_t observe_every_ = 0;  // ticks or updates; 0: never
+  std::int64_t next_observation_ = 0;
+  std::int64_t observations_fed_ = 0;
+  std::int64_t updates_fed_ = 0;
+  std::vector<RowState> rows_;
+  std::deque<Awaited> awaited_;
+  std::deque<ObservationValue> values_;
+  TimelineMetrics metrics_;
+  std::optional<Divergence> divergence_;
+  std::optional<double> objective_first_, objective_last_, objective_best_, loss_last_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,60 @@
+#include "core/train/setup.hpp"
+
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/data/npy.hpp"
+#include "core/train/optimizer.hpp"
+
+namespace pipewright {
+
+namespace {
+
+template <class T>
+void read_weights(FileSource& files, const std::string& path, Tensor& weights) {
+  const auto stream = files.open(path);
+  const NpyArray<T> array = read_npy<T>(*stream, path);
+  if (static_cast<std::int64_t>(array.values.size()) != weights.elements()) {
+    throw DataError(path + ": holds " + std::to_string(array.values.size()) +
+                    " numbers; this stage has " + std::to_string(weights.elements()) +
+                    " parameters");
+  }
+  std::memcpy(weights.data<T>(), array.values.data(), weights.bytes());
+}
+
+Tensor starting_weights(const JobConfig& job, const StageModel& model, FileSource& files,
+                        Stage stage) {
+  Tensor weights = Tensor::zeros(model.dtype(), {model.parameter_count()});
+  if (const Value* paths = job.init.find("npy")) {
+    const std::string& path = paths->as_list()[static_cast<std::size_t>(stage.value)].as_text();
+    if (model.dtype() == DType::float32) {
+      read_weights<float>(files, path, weights);
+    } else {
+      read_weights<double>(files, path, weights);
+    }
+  } else if (job.init.has("random") ||
+             (job.init.is_null() && job.objective_entry().default_init == DefaultInit::random)) {
+    model.initialise_random(job.seed, weights);
+  }
+  return weights;
+}
+
+}  // namespace
+
+RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& files, Row row) {
+  RowSetup setup;
+  setup.row = row;
+  setup.header = job.schedule_header();
+  setup.cost = job.cost;
+  setup.link = job.link;
+  const Stage stage = setup.header.stage_of(row);
+  setup.model = objective.make_stage(stage);
+  const Tensor weights = starting_weights(job, *setup.model, files, stage);
+  for (int r = 0; r < setup.header.replicas_of_row(); ++r) {
+    setup.blocks.emplace_back(weights.clone(),
+                              optimizers().at(job.optimizer_kind).make(job.optimizer));
+  }
+  return setup;
+}
+
+}  // namespace pipewright
