@@ -9,9 +9,17 @@ namespace pipewright {
 
 namespace {
 
-/// log(1 + e^z) - y z, where e = e^-|z| is at most 1: nothing overflows and nothing cancels.
+/// log(1 + e^z) - y z, where e = e^-|z| is at most 1 so that nothing overflows. In this order
+/// nothing cancels either: for y of 0 or 1 the bracket is exact, and 0 where the loss is small.
 double loss_of(double z, double y, double e) {
-  return std::max(z, 0.0) + std::log1p(e) - y * z;
+  return (std::max(z, 0.0) - y * z) + std::log1p(e);
+}
+
+/// sigma(z) - y: plus or minus the probability of the class that y is not, which never cancels.
+double gradient_of(double z, double y, double e) {
+  const bool is_one = y > 0.5;
+  const double of_other_class = (z < 0) == is_one ? 1 / (1 + e) : e / (1 + e);
+  return is_one ? -of_other_class : of_other_class;
 }
 
 double sum(const double* z, const double* y, Index count) {
@@ -25,8 +33,7 @@ double sum_and_gradient(double* z, const double* y, Index count, double scale) {
   for (Index i = 0; i < count; ++i) {
     const double e = std::exp(-std::abs(z[i]));
     total += loss_of(z[i], y[i], e);
-    const double probability = z[i] < 0 ? e / (1 + e) : 1 / (1 + e);
-    z[i] = scale * (probability - y[i]);
+    z[i] = scale * gradient_of(z[i], y[i], e);
   }
   return total;
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -225,9 +226,11 @@ TEST(Logistic, IsExactForVeryLargeActivations) {
   EXPECT_EQ(at(-800, 0), (std::pair{800.0, -1.0}));
   EXPECT_EQ(at(800, 1), (std::pair{800.0, 1.0}));
   EXPECT_EQ(at(-800, 1), (std::pair{0.0, 0.0}));
-  // Small but not zero: 1 - sigma(40) must not cancel in the loss.
-  EXPECT_DOUBLE_EQ(at(40, 0).first, std::exp(-40.0));
-  EXPECT_DOUBLE_EQ(at(-40, 1).second, std::exp(-40.0));
+  // Small but not zero: neither log(1 + e^40) - 40 nor sigma(40) - 1 may cancel.
+  for (const auto& [w, batch, sign] : {std::tuple{40.0, 0, -1.0}, {-40.0, 1, 1.0}}) {
+    EXPECT_DOUBLE_EQ(at(w, batch).first, std::exp(-40.0));
+    EXPECT_DOUBLE_EQ(at(w, batch).second, sign * std::exp(-40.0));
+  }
 }
 
 TEST(Linear, AllocatesNothingInSteadyState) {
