@@ -20,9 +20,10 @@
 namespace pipewright::cli {
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_failure = 1;     // also: the job failed
-inline constexpr int exit_user_error = 2;  // bad arguments, bad job file, no such job
-inline constexpr int exit_cancelled = 3;   // the job was cancelled
+inline constexpr int exit_failure = 1;        // also: the job failed
+inline constexpr int exit_user_error = 2;     // bad arguments, bad job file, no such job
+inline constexpr int exit_cancelled = 3;      // the job was cancelled
+inline constexpr int exit_interrupted = 130;  // as shells say it of SIGINT
 
 class Program {
  public:

@@ -1,0 +1,140 @@
+// submit, watch, wait.
+#include <unistd.h>
+
+#include <iostream>
+
+#include "client/cli/command.hpp"
+#include "client/cli/net/api.hpp"
+#include "client/cli/view/text.hpp"
+#include "client/cli/watchers.hpp"
+#include "proto/codec/job_file.hpp"
+
+namespace pipewright::cli {
+
+namespace {
+
+struct Options {
+  EndpointFlags endpoint;
+  WatchOptions watch;
+  bool json = false;
+  bool watches = false;
+  std::string file;
+  std::vector<std::string> sets;
+  std::vector<std::uint32_t> ids;
+};
+
+int submit(const Options& options) {
+  JobFile file = JobFile::read(options.file);
+  for (const std::string& assignment : options.sets) file.set(assignment);
+  const Value spec = file.checked();
+  const std::uint32_t id = Api(find_daemon(options.endpoint)).submit(spec);
+  if (options.json) {
+    std::cout << encode(SubmitReply{id}, WireFormat::json) << std::endl;
+  } else {
+    std::cout << id << std::endl;
+  }
+  if (!options.watches) return exit_ok;
+  WatchOptions watch = options.watch;
+  watch.json = options.json;
+  watch.output_fd = STDERR_FILENO;  // standard output holds the id alone
+  return watch_jobs(options.endpoint, {id}, watch);
+}
+
+/// Waits for the ends only: the streams begin behind the newest events.
+class EndListener : public StreamListener {
+ public:
+  explicit EndListener(std::vector<Job>& jobs) : jobs_(jobs) {}
+  void on_frame(std::size_t index, const StreamFrame& frame) override {
+    if (const auto* ended = std::get_if<JobEnded>(&frame)) jobs_[index] = ended->job;
+  }
+  void on_lost(std::size_t index, const std::string& why, std::chrono::seconds patience) override {
+    std::cerr << "job " << jobs_[index].id << ": connection lost: " << why << "; trying again for "
+              << patience.count() << " s" << std::endl;
+  }
+  void on_resumed(std::size_t index) override {
+    std::cerr << "job " << jobs_[index].id << ": connected again" << std::endl;
+  }
+
+ private:
+  std::vector<Job>& jobs_;
+};
+
+int wait_for(const Options& options) {
+  const Api api(find_daemon(options.endpoint));
+  std::vector<Job> jobs;
+  std::vector<FollowedJob> followed;
+  for (const std::uint32_t id : options.ids) {
+    jobs.push_back(api.job(id));
+    followed.push_back({.id = id, .from_sequence = jobs.back().last_sequence + 1});
+  }
+  EndListener listener(jobs);
+  const auto find = [&] { return find_daemon(options.endpoint); };
+  if (follow(find, followed, listener, {}) == FollowEnd::interrupted) {
+    std::cerr << "stopped waiting; the job goes on\n";
+    return exit_interrupted;
+  }
+  for (const Job& job : jobs) {
+    if (options.json) {
+      std::cout << encode(job, WireFormat::json) << '\n';
+    } else {
+      std::cerr << "job " << job.id << ' ' << name_of(job.state)
+                << (job.message.empty() ? "" : ": " + printable(job.message)) << '\n';
+    }
+  }
+  return outcome_of(jobs);
+}
+
+const char* const outcome_help =
+    "Exit status: 0 when every job succeeded, 1 when one failed (or the daemon could not be "
+    "reached), 3 when one was cancelled, 2 for a mistake in the command, 130 after Ctrl-C, which "
+    "does not end the jobs.";
+
+}  // namespace
+
+void add_submit(Program& program) {
+  CLI::App* command = program.add_command(
+      "submit", "Give a job to the daemon; prints its id and nothing else on standard output",
+      "pipewright submit examples/pipedream.yaml --set optimizer.sgd.learning_rate=0.05 --watch");
+  auto options = std::make_shared<Options>();
+  command->add_option("JOB", options->file, "The job file (YAML or JSON; - for standard input)")
+      ->required();
+  command->add_option("--set", options->sets, "Sets a key of the job, e.g. seed=3; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--watch", options->watches,
+                    "Follow it to its end on standard error; the exit status is its outcome as for "
+                    "`pipewright wait`");
+  add_watch_flags(command, options->watch);
+  command->add_flag("--json", options->json,
+                    "Print {\"id\": N}, and with --watch the frames of the stream, one per line");
+  add_endpoint_flags(command, options->endpoint);
+  program.on(command, [options] { return submit(*options); });
+}
+
+void add_watch(Program& program) {
+  CLI::App* command = program.add_command(
+      "watch",
+      std::string("Follow jobs to their ends: live curves on a terminal, else lines of text. ") +
+          outcome_help,
+      "pipewright watch 7 8 --linear");
+  auto options = std::make_shared<Options>();
+  command->add_option("ID", options->ids, "The jobs")->required();
+  add_watch_flags(command, options->watch);
+  command->add_flag("--json", options->watch.json, "The frames of the stream, one per line");
+  add_endpoint_flags(command, options->endpoint);
+  program.on(command,
+             [options] { return watch_jobs(options->endpoint, options->ids, options->watch); });
+}
+
+void add_wait(Program& program) {
+  CLI::App* command =
+      program.add_command("wait", std::string("Wait for the ends of jobs. ") + outcome_help,
+                          "pipewright wait 7 && pipewright export 7 --out results");
+  auto options = std::make_shared<Options>();
+  command->add_option("ID", options->ids, "The jobs")->required();
+  command->add_flag("--json", options->json, "Print each job when all have ended, one per line");
+  add_endpoint_flags(command, options->endpoint);
+  program.on(command, [options] { return wait_for(*options); });
+}
+
+}  // namespace pipewright::cli
