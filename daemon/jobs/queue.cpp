@@ -193,7 +193,7 @@ void Queue::run_lost(Jobs::iterator at, const std::string& reason) {
   const std::string attempt = std::to_string(job.attempt);
   if (job.cancel_asked) {
     end(at, JobState::cancelled, "cancelled; its run was lost: " + reason);
-  } else if (job.attempt >= limits_.attempts_max) {
+  } else if (starting_allowed_ && job.attempt >= limits_.attempts_max) {
     end(at, JobState::failed, "attempt " + attempt + ", the last one, was lost: " + reason);
   } else {
     requeue(id, job, "attempt " + attempt + " was lost: " + reason);

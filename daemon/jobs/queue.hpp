@@ -133,7 +133,8 @@ class Queue {
   bool runs_on(PoolId pool, RunId run) const;
   /// The job of each rank of a pool, 0 for none; empty for a pool that is not attached.
   std::vector<JobId> rank_jobs(PoolId pool) const;
-  /// Nothing more is started: the daemon is about to end.
+  /// Nothing more is started, and what is lost from now on is queued again in any case: the daemon
+  /// is about to end.
   void stop_starting() { starting_allowed_ = false; }
 
  private:

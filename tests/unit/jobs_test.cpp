@@ -299,6 +299,14 @@ TEST_F(QueueTest, NothingStartsWhenTheDaemonIsAboutToEnd) {
   EXPECT_THAT(put(JobAccepted{1, 1}), IsEmpty());
 }
 
+TEST_F(QueueTest, ARunThatIsLostBecauseTheDaemonEndsNeverFails) {
+  put(JobRestored{1, 1, JobState::running, 2, false});
+  put(PoolAttached{pool_a, 1});
+  queue.stop_starting();
+  EXPECT_THAT(put(PoolLost{pool_a, "the daemon ends"}),
+              ElementsAre(state(1, JobState::queued, 3, "attempt 3 was lost: the daemon ends")));
+}
+
 TEST_F(QueueTest, TheLargestShareOfRanksWins) {
   put(PoolAttached{pool_a, 2});
   put(PoolAttached{pool_b, 4});

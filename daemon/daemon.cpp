@@ -1,0 +1,177 @@
+#include "daemon/daemon.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <optional>
+
+#include "daemon/data_dir.hpp"
+#include "daemon/net/api.hpp"
+#include "daemon/net/asio.hpp"
+#include "daemon/net/server.hpp"
+#include "daemon/pools/local_pool.hpp"
+
+namespace pipewright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds tick_interval{100};  // points are in the store after so long
+// At the end, from the start of ending: what the pools and streams get to leave by themselves,
+// until a SIGTERM has ended the local pool, and until it is killed.
+constexpr milliseconds leave_max{1500};
+constexpr milliseconds terminate_max{4000};
+
+std::filesystem::path worker_program() {
+  std::error_code ec;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
+  std::filesystem::path worker = self.parent_path() / "pipewright-worker";
+  if (!std::filesystem::exists(worker, ec)) {
+    throw ConfigError(worker.string() +
+                      " is not there, so no pool can be started on this machine: "
+                      "build it (it needs MPI), or use --ranks 0");
+  }
+  return worker;
+}
+
+/// Where a client on this machine reaches the daemon.
+std::string url_of(const std::string& listen, std::uint16_t port) {
+  const auto address = asio::ip::make_address(listen);
+  std::string host = address.to_string();
+  if (address.is_unspecified()) host = address.is_v6() ? "::1" : "127.0.0.1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return "http://" + host + ":" + std::to_string(port);
+}
+
+/// As many descriptors as this process may have: every connection takes one.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+// The order of members is that of their lives: coroutines that io destroys still use what stands
+// before it.
+struct Daemon::Impl {
+  explicit Impl(DaemonOptions given)
+      : options(std::move(given)),
+        data(options.data_dir),
+        service(data.path(), options.service),
+        api(service, Token::load_or_make(data.token_file())),
+        io(std::make_unique<asio::io_context>(1)),
+        server(
+            std::make_unique<Server>(*io, options.listen, options.port, api, service, options.net)),
+        url(url_of(options.listen, server->port())) {
+    if (options.local_ranks == 0) return;
+    LocalPoolOptions pool;
+    pool.ranks = options.local_ranks;
+    pool.worker = worker_program();
+    pool.daemon_url = url;
+    pool.token_file = data.token_file();
+    pool.log_file = data.pool_log();
+    service.expect_local_pool(pool.name);
+    local_pool.emplace(std::move(pool));
+  }
+
+  ~Impl() {
+    local_pool.reset();
+    io.reset();      // ends the coroutines ...
+    server.reset();  // ... and then what they used
+  }
+
+  awaitable<void> tick() {
+    asio::steady_timer timer(*io);
+    error_code ec;
+    while (true) {
+      if (local_pool) local_pool->tick(Clock::now());
+      try {
+        service.tick();
+      } catch (const Error& error) {
+        spdlog::error("tick: {}", error.what());
+      }
+      timer.expires_after(tick_interval);
+      co_await timer.async_wait(into(ec));
+    }
+  }
+
+  awaitable<void> end(std::string reason) {
+    spdlog::info("ending reason=\"{}\"", reason);
+    server->stop();
+    if (local_pool) local_pool->retire();
+    service.shut_down(reason);
+    const Clock::time_point begin = Clock::now();
+    bool terminated = false;
+    asio::steady_timer timer(*io);
+    error_code ec;
+    while (service.pools_attached() > 0 || service.streams() > 0 ||
+           (local_pool && local_pool->running())) {
+      if (Clock::now() - begin > terminate_max) break;
+      if (local_pool && !terminated && Clock::now() - begin > leave_max) {
+        local_pool->terminate();
+        terminated = true;
+      }
+      timer.expires_after(milliseconds(20));
+      co_await timer.async_wait(into(ec));
+    }
+    if (local_pool) local_pool->kill();
+    service.tick();  // what still waits goes to the disk
+    io->stop();
+  }
+
+  void begin_end(const std::string& reason) {
+    if (std::exchange(ending, true)) return;
+    asio::co_spawn(*io, end(reason), [this](const std::exception_ptr& failure) {
+      if (failure) io->stop();
+    });
+  }
+
+  DaemonOptions options;
+  DataDir data;
+  Service service;
+  Api api;
+  std::unique_ptr<asio::io_context> io;
+  std::unique_ptr<Server> server;
+  std::string url;
+  std::optional<LocalPool> local_pool;
+  bool ending = false;
+};
+
+Daemon::Daemon(DaemonOptions options) {
+  raise_descriptor_limit();
+  impl_ = std::make_unique<Impl>(std::move(options));
+  impl_->server->start();
+  impl_->data.announce(impl_->url);
+  spdlog::info("listening url={} data_dir={}", impl_->url, impl_->data.path().string());
+}
+
+Daemon::~Daemon() = default;
+
+const std::string& Daemon::url() const {
+  return impl_->url;
+}
+
+const std::filesystem::path& Daemon::data_dir() const {
+  return impl_->data.path();
+}
+
+void Daemon::run() {
+  Impl& impl = *impl_;
+  asio::signal_set signals(*impl.io, SIGTERM, SIGINT);
+  signals.async_wait([&impl](error_code ec, int number) {
+    if (!ec) impl.begin_end(number == SIGINT ? "interrupted" : "terminated");
+  });
+  asio::co_spawn(*impl.io, impl.tick(), asio::detached);
+  impl.io->run();
+  spdlog::info("ended");
+}
+
+void Daemon::stop(const std::string& reason) {
+  asio::post(*impl_->io, [impl = impl_.get(), reason] { impl->begin_end(reason); });
+}
+
+}  // namespace pipewright

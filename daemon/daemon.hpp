@@ -1,0 +1,42 @@
+// The whole daemon: opens its data folder, listens, and runs until it is told to end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "daemon/net/limits.hpp"
+#include "daemon/service.hpp"
+
+namespace pipewright {
+
+struct DaemonOptions {
+  std::filesystem::path data_dir;
+  std::string listen = "127.0.0.1";
+  std::uint16_t port = 7070;  // 0: any that is free
+  int local_ranks = 0;        // 0: no local pool
+  ServiceLimits service;
+  NetLimits net;
+};
+
+class Daemon {
+ public:
+  /// Listens when this returns, and has written daemon.json. Throws ConfigError or StoreError.
+  explicit Daemon(DaemonOptions options);
+  ~Daemon();
+
+  /// "http://127.0.0.1:7070"
+  const std::string& url() const;
+  const std::filesystem::path& data_dir() const;
+  /// Returns when it has ended in order: after stop(), SIGTERM or SIGINT.
+  void run();
+  /// From any thread.
+  void stop(const std::string& reason);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,284 @@
+#include "daemon/net/api.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/base/text.hpp"
+#include "daemon/net/http_fault.hpp"
+#include "daemon/net/job_body.hpp"
+#include "proto/codec/provenance.hpp"
+
+namespace pipewright {
+namespace {
+
+WireFormat format_from(std::string_view accept) {
+  const std::size_t protobuf = accept.find("application/x-protobuf");
+  return protobuf < accept.find("application/json") ? WireFormat::protobuf : WireFormat::json;
+}
+
+template <class T>
+ApiReply reply(unsigned status, const T& message, WireFormat format) {
+  ApiReply reply;
+  reply.status = status;
+  reply.content_type =
+      format == WireFormat::protobuf ? "application/x-protobuf" : "application/json";
+  reply.body = encode(message, format);
+  return reply;
+}
+
+std::uint64_t number(const Uri& uri, const std::string& name, std::uint64_t default_value,
+                     std::int64_t min, std::int64_t max) {
+  const auto at = uri.query.find(name);
+  if (at == uri.query.end()) return default_value;
+  const std::optional<std::int64_t> value = parse_integer(at->second);
+  if (!value || *value < min || *value > max) {
+    throw HttpFault(400, name + "=" + at->second + ": must be a whole number from " +
+                             std::to_string(min) + " to " + std::to_string(max));
+  }
+  return static_cast<std::uint64_t>(*value);
+}
+
+template <class Enum, std::size_t N>
+std::optional<Enum> choice(const Uri& uri, const std::string& name,
+                           const std::array<std::pair<std::string_view, Enum>, N>& choices) {
+  const auto at = uri.query.find(name);
+  if (at == uri.query.end()) return std::nullopt;
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) {
+    if (at->second == word) return value;
+    words.emplace_back(word);
+  }
+  throw HttpFault(400, name + "=" + at->second + ": must be one of " + join(words, ", "));
+}
+
+constexpr std::array<std::pair<std::string_view, JobState>, 6> state_choices{
+    {{"QUEUED", JobState::queued},
+     {"STARTING", JobState::starting},
+     {"RUNNING", JobState::running},
+     {"SUCCEEDED", JobState::succeeded},
+     {"FAILED", JobState::failed},
+     {"CANCELLED", JobState::cancelled}}};
+constexpr std::array<std::pair<std::string_view, EventKind>, 3> kind_choices{
+    {{"point", EventKind::point}, {"log", EventKind::log}, {"state", EventKind::state}}};
+constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
+    {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
+
+constexpr std::int64_t id_max = std::numeric_limits<JobId>::max();
+constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
+
+}  // namespace
+
+const std::vector<Api::Route>& Api::routes() {
+  static const std::vector<Route> table = {
+      {"GET", {"healthz"}, Access::open, {}, &Api::health},
+      {"POST", {"v1", "jobs"}, Access::token, {}, &Api::submit},
+      {"GET", {"v1", "jobs"}, Access::token, {"limit", "before", "state"}, &Api::list},
+      {"GET", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::show},
+      {"POST", {"v1", "jobs", "{id}", "cancel"}, Access::token, {}, &Api::cancel},
+      {"GET",
+       {"v1", "jobs", "{id}", "events"},
+       Access::token,
+       {"from", "limit", "kind"},
+       &Api::events},
+      {"GET", {"v1", "jobs", "{id}", "files"}, Access::token, {}, &Api::files},
+      {"GET", {"v1", "jobs", "{id}", "files", "{name}"}, Access::token, {}, &Api::file},
+      {"GET",
+       {"v1", "jobs", "{id}", "stream"},
+       Access::websocket,
+       {"from", "format", "token"},
+       &Api::stream},
+      {"GET", {"v1", "pools"}, Access::token, {}, &Api::pools},
+      {"GET", {"v1", "pools", "attach"}, Access::websocket, {"token"}, &Api::attach},
+  };
+  return table;
+}
+
+ApiReply Api::fault(unsigned status, const std::string& message, std::string_view accept,
+                    const std::string& path) {
+  return reply(status, ErrorReply{message, path}, format_from(accept));
+}
+
+bool Api::token_shown(const ApiRequest& request, const Uri& uri, bool in_query_too) const {
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string_view header = request.authorization;
+  if (header.starts_with(scheme) && token_.equals(trim(header.substr(scheme.size())))) return true;
+  const auto in_query = uri.query.find("token");
+  return in_query_too && in_query != uri.query.end() && token_.equals(in_query->second);
+}
+
+bool Api::may_send_body(const ApiRequest& request) const {
+  return token_shown(request, Uri{}, false);
+}
+
+ApiAnswer Api::answer(const ApiRequest& request) {
+  const auto refuse = [&](unsigned status, const std::string& message,
+                          const std::string& path = {}) {
+    return fault(status, message, request.accept, path);
+  };
+  try {
+    return dispatch(request);
+  } catch (const HttpFault& error) {
+    ApiReply reply = refuse(error.status(), error.what());
+    reply.allow = error.allow();
+    return reply;
+  } catch (const ParamError& error) {
+    return refuse(400, error.what(), error.path());
+  } catch (const StoreError& error) {
+    spdlog::error("store refuses: {}", error.what());
+    return refuse(503, error.what());
+  } catch (const QueueFull& error) {
+    return refuse(503, error.what());
+  } catch (const Error& error) {  // ConfigError, DataError, ProtocolError
+    return refuse(400, error.what());
+  } catch (const std::exception& error) {
+    spdlog::error("request failed target=\"{}\": {}",
+                  request.target.substr(0, request.target.find('?')), error.what());
+    return refuse(500, std::string("the daemon failed at this request: ") + error.what());
+  }
+}
+
+ApiAnswer Api::dispatch(const ApiRequest& request) {
+  Call call{request, Uri::parse(request.target), 0, {}, format_from(request.accept)};
+  const bool open = call.uri.path == std::vector<std::string>{"healthz"};
+  if (!open && !token_shown(request, call.uri, request.websocket)) {
+    throw HttpFault(401,
+                    "this needs the header 'Authorization: Bearer TOKEN' with the content of "
+                    "the token file in the daemon's data folder");
+  }
+  const Route& route = find_route(call);
+  for (const auto& [name, value] : call.uri.query) {
+    if (std::find(route.parameters.begin(), route.parameters.end(), name) ==
+        route.parameters.end()) {
+      throw HttpFault(
+          400, "the parameter '" + name + "' is not known here" + suggest(name, route.parameters));
+    }
+  }
+  if (route.access == Access::websocket && !request.websocket) {
+    throw HttpFault(426, "this is a WebSocket: ask for an upgrade");
+  }
+  return (this->*route.handler)(call);
+}
+
+/// The path of the call follows the pattern; sets what stands for {id} and {name}.
+bool Api::match(const std::vector<std::string_view>& pattern, Call& call) {
+  if (pattern.size() != call.uri.path.size()) return false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const std::string& part = call.uri.path[i];
+    if (pattern[i] == "{id}") {
+      const std::optional<std::int64_t> id = parse_integer(part);
+      if (!id || *id < 1 || *id > id_max) return false;
+      call.job = static_cast<JobId>(*id);
+    } else if (pattern[i] == "{name}") {
+      call.name = part;
+    } else if (pattern[i] != part) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const Api::Route& Api::find_route(Call& call) {
+  std::vector<std::string> allowed;
+  for (const Route& route : routes()) {
+    if (!match(route.path, call)) continue;
+    if (route.method == call.request.method) return route;
+    allowed.emplace_back(route.method);
+  }
+  if (allowed.empty()) throw HttpFault(404, "there is nothing here; docs/http.md lists the routes");
+  const std::string methods = join(allowed, ", ");
+  throw HttpFault(405, "the method here is " + methods, methods);
+}
+
+ApiAnswer Api::health(const Call& call) {
+  return reply(200, Health{"ok", std::string(program_version())}, call.format);
+}
+
+ApiAnswer Api::submit(const Call& call) {
+  const Value checked = job_from_body(call.request.content_type, call.request.body);
+  return reply(201, SubmitReply{service_.submit(checked)}, call.format);
+}
+
+ApiAnswer Api::list(const Call& call) {
+  ListQuery query;
+  query.limit = number(call.uri, "limit", 50, 1, 1000);
+  query.before = static_cast<JobId>(number(call.uri, "before", 0, 0, id_max));
+  query.state = choice(call.uri, "state", state_choices);
+  return reply(200, service_.list(query), call.format);
+}
+
+Job Api::existing(JobId id) {
+  std::optional<Job> job = service_.job(id);
+  if (!job) throw HttpFault(404, "there is no job " + std::to_string(id));
+  return std::move(*job);
+}
+
+ApiAnswer Api::show(const Call& call) {
+  return reply(200, existing(call.job), call.format);
+}
+
+ApiAnswer Api::cancel(const Call& call) {
+  switch (service_.cancel(call.job)) {
+    case Service::CancelAnswer::unknown:
+      throw HttpFault(404, "there is no job " + std::to_string(call.job));
+    case Service::CancelAnswer::has_ended:
+      throw HttpFault(409, "job " + std::to_string(call.job) + " has ended: it is " +
+                               std::string(name_of(existing(call.job).state)));
+    case Service::CancelAnswer::asked:
+      break;
+  }
+  return reply(200, existing(call.job), call.format);
+}
+
+ApiAnswer Api::events(const Call& call) {
+  EventQuery query;
+  query.from = number(call.uri, "from", 1, 1, sequence_max);
+  query.limit = number(call.uri, "limit", 1000, 1, 10'000);
+  query.kind = choice(call.uri, "kind", kind_choices);
+  existing(call.job);
+  return reply(200, service_.events(call.job, query), call.format);
+}
+
+ApiAnswer Api::files(const Call& call) {
+  const Job job = existing(call.job);
+  if (!service_.has_ended(call.job)) {
+    throw HttpFault(409, "job " + std::to_string(call.job) + " has not ended: it is " +
+                             std::string(name_of(job.state)));
+  }
+  return reply(200, service_.files().list(call.job), call.format);
+}
+
+ApiAnswer Api::file(const Call& call) {
+  files(call);  // the same refusals
+  std::optional<std::filesystem::path> path = service_.files().find(call.job, call.name);
+  if (!path) {
+    throw HttpFault(404, "job " + std::to_string(call.job) + " has no file '" + call.name + "'");
+  }
+  ApiReply reply;
+  reply.content_type = "application/octet-stream";
+  reply.file = std::move(*path);
+  return reply;
+}
+
+ApiAnswer Api::stream(const Call& call) {
+  ServeStream stream{call.job, number(call.uri, "from", 1, 1, sequence_max),
+                     choice(call.uri, "format", format_choices).value_or(WireFormat::protobuf)};
+  const std::uint64_t next = existing(call.job).last_sequence + 1;
+  if (stream.from > next) {
+    throw HttpFault(400, "from=" + std::to_string(stream.from) + ": the next event of job " +
+                             std::to_string(call.job) + " is " + std::to_string(next));
+  }
+  return stream;
+}
+
+ApiAnswer Api::pools(const Call& call) {
+  return reply(200, service_.pools(), call.format);
+}
+
+ApiAnswer Api::attach(const Call&) {
+  return ServePool{};
+}
+
+}  // namespace pipewright

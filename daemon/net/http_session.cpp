@@ -1,0 +1,202 @@
+#include "daemon/net/http_session.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "daemon/net/sessions.hpp"
+#include "proto/codec/provenance.hpp"
+
+namespace pipewright {
+namespace {
+
+using Request = http::request<http::string_body>;
+
+class Connection {
+ public:
+  Connection(beast::tcp_stream stream, HttpContext& context)
+      : stream_(std::move(stream)), context_(context) {
+    ++context_.connections;
+  }
+  ~Connection() { --context_.connections; }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  awaitable<void> run() {
+    if (context_.connections > context_.limits.connections_max) {
+      const ApiReply full = Api::fault(503, "too many connections", "");
+      co_await send(full, false);
+      co_await linger();
+      co_return;
+    }
+    while (co_await serve_request()) {
+    }
+    if (!upgraded_) co_await linger();
+  }
+
+ private:
+  /// False when the connection is over.
+  awaitable<bool> serve_request() {
+    http::request_parser<http::string_body> parser;
+    parser.body_limit(context_.limits.body_bytes_max);
+    parser.header_limit(static_cast<std::uint32_t>(context_.limits.header_bytes_max));
+    stream_.expires_after(context_.limits.idle_max);
+    error_code ec;
+    co_await http::async_read_header(stream_, buffer_, parser, into(ec));
+    if (ec) co_return co_await refuse_unreadable(ec, "");
+    if (!parser.is_done() && !context_.api.may_send_body(view(parser.get()))) {
+      co_return co_await refuse_body(parser.get());
+    }
+    if (!parser.is_done()) {
+      if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+        constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+        co_await asio::async_write(stream_, asio::buffer(go_on.data(), go_on.size()), into(ec));
+      }
+      co_await http::async_read(stream_, buffer_, parser, into(ec));
+      if (ec) {
+        const std::string accept(parser.get()[http::field::accept]);
+        co_return co_await refuse_unreadable(ec, accept);
+      }
+    }
+    const Request request = parser.release();
+    co_return co_await answer(request);
+  }
+
+  awaitable<bool> answer(const Request& request) {
+    ApiAnswer answer = context_.api.answer(view(request));
+    if (const auto* reply = std::get_if<ApiReply>(&answer)) {
+      co_return co_await send(*reply, request.keep_alive());
+    }
+    upgraded_ = true;
+    const auto* stream = std::get_if<ServeStream>(&answer);
+    const std::size_t message_bytes_max =
+        stream != nullptr ? std::size_t{64} << 10 : context_.limits.pool_frame_bytes_max;
+    const auto socket = std::make_shared<WebSocket>(std::move(stream_), message_bytes_max);
+    if (!co_await socket->accept(request)) co_return false;
+    if (stream != nullptr) {
+      co_await serve_stream(socket, *stream, context_.service, context_.limits);
+    } else {
+      co_await serve_pool(socket, context_.service, context_.limits);
+    }
+    co_return false;
+  }
+
+  static std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+  static ApiRequest view(const Request& request) {
+    return {.method = view(request.method_string()),
+            .target = view(request.target()),
+            .content_type = view(request[http::field::content_type]),
+            .accept = view(request[http::field::accept]),
+            .authorization = view(request[http::field::authorization]),
+            .body = request.body(),
+            .websocket = beast::websocket::is_upgrade(request)};
+  }
+
+  /// A body that comes without the token is not even read.
+  awaitable<bool> refuse_body(const Request& request) {
+    const ApiAnswer answer = context_.api.answer(view(request));
+    const auto* reply = std::get_if<ApiReply>(&answer);
+    if (reply != nullptr) co_await send(*reply, false);
+    co_return false;
+  }
+
+  awaitable<bool> refuse_unreadable(error_code ec, std::string accept) {
+    ApiReply refusal;
+    if (ec == http::error::body_limit) {
+      refusal = Api::fault(
+          413,
+          "the body is larger than " + std::to_string(context_.limits.body_bytes_max) + " bytes",
+          accept);
+    } else if (ec == http::error::header_limit) {
+      refusal = Api::fault(431,
+                           "the header is larger than " +
+                               std::to_string(context_.limits.header_bytes_max) + " bytes",
+                           accept);
+    } else if (ec == http::error::end_of_stream || ec == http::error::partial_message ||
+               ec.category() != make_error_code(http::error::bad_method).category()) {
+      co_return false;  // the client has left, or was idle for too long
+    } else {
+      refusal = Api::fault(400, "this is not HTTP/1.1: " + ec.message(), accept);
+    }
+    co_await send(refusal, false);
+    co_return false;
+  }
+
+  template <class Body>
+  void set_header(http::response<Body>& response, const ApiReply& reply, bool keep_alive) {
+    response.version(11);
+    response.result(reply.status);
+    response.keep_alive(keep_alive);
+    response.set(http::field::server, "pipewrightd/" + std::string(program_version()));
+    response.set(http::field::content_type, reply.content_type);
+    response.set(http::field::cache_control, "no-store");
+    response.set("X-Content-Type-Options", "nosniff");
+    if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
+    if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
+    if (reply.status == 426) response.set(http::field::upgrade, "websocket");
+    response.prepare_payload();
+  }
+
+  /// True when the connection goes on.
+  awaitable<bool> send(const ApiReply& reply, bool keep_alive) {
+    if (reply.file) co_return co_await send_file(reply, keep_alive);
+    http::response<http::string_body> response;
+    response.body() = reply.body;
+    set_header(response, reply, keep_alive);
+    co_return co_await write(response, keep_alive);
+  }
+
+  awaitable<bool> send_file(const ApiReply& reply, bool keep_alive) {
+    http::response<http::file_body> response;
+    error_code ec;
+    response.body().open(reply.file->c_str(), beast::file_mode::scan, ec);
+    if (ec) {
+      const ApiReply fault =
+          Api::fault(503, reply.file->string() + ": cannot be read: " + ec.message(), "");
+      co_return co_await send(fault, keep_alive);
+    }
+    set_header(response, reply, keep_alive);
+    co_return co_await write(response, keep_alive);
+  }
+
+  template <class Body>
+  awaitable<bool> write(http::response<Body>& response, bool keep_alive) {
+    // Reset for every piece: a large file may take longer than one period of idleness.
+    http::response_serializer<Body> serializer(response);
+    error_code ec;
+    while (!ec && !serializer.is_done()) {
+      stream_.expires_after(context_.limits.idle_max);
+      co_await http::async_write_some(stream_, serializer, into(ec));
+    }
+    co_return !ec && keep_alive;
+  }
+
+  /// Closes so that the client can read the last reply even while it still sends: what comes is
+  /// read and dropped for a moment, for a reset would take the reply away from it.
+  awaitable<void> linger() {
+    error_code ec;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ec);
+    std::array<char, 64 * 1024> dropped{};
+    stream_.expires_after(std::chrono::seconds(2));
+    for (std::size_t bytes = 0; !ec && bytes < 4 * context_.limits.body_bytes_max;) {
+      bytes += co_await stream_.async_read_some(asio::buffer(dropped), into(ec));
+    }
+    stream_.close();
+  }
+
+  beast::tcp_stream stream_;
+  HttpContext& context_;
+  beast::flat_buffer buffer_;
+  bool upgraded_ = false;
+};
+
+}  // namespace
+
+awaitable<void> serve_http(beast::tcp_stream stream, HttpContext& context) {
+  try {
+    Connection connection(std::move(stream), context);
+    co_await connection.run();
+  } catch (const std::exception& error) {
+    spdlog::error("connection failed: {}", error.what());
+  }
+}
+
+}  // namespace pipewright

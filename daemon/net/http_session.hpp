@@ -1,0 +1,20 @@
+// One connection: requests one after the other, or an upgrade.
+#pragma once
+
+#include "daemon/net/api.hpp"
+#include "daemon/net/asio.hpp"
+#include "daemon/net/limits.hpp"
+
+namespace pipewright {
+
+/// What all connections share.
+struct HttpContext {
+  Api& api;
+  Service& service;
+  const NetLimits& limits;
+  std::size_t connections = 0;
+};
+
+awaitable<void> serve_http(beast::tcp_stream stream, HttpContext& context);
+
+}  // namespace pipewright

@@ -1,0 +1,157 @@
+#include "daemon/pools/local_pool.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace pipewright {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds backoff_min{500};
+constexpr milliseconds backoff_max{30'000};
+constexpr milliseconds healthy_after{10'000};
+constexpr std::uintmax_t log_bytes_max = std::uintmax_t{10} << 20;
+
+// More ranks than cores may share a core, root may run it, messages go by shared memory, and ranks
+// are killed at once when it is told to end.
+constexpr const char* environment[] = {"OMPI_ALLOW_RUN_AS_ROOT=1",
+                                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                       "OMPI_MCA_mpi_yield_when_idle=1",
+                                       "OMPI_MCA_hwloc_base_binding_policy=none",
+                                       "OMPI_MCA_pml=ob1",
+                                       "OMPI_MCA_btl=vader,self",
+                                       "OMPI_MCA_btl_vader_single_copy_mechanism=none",
+                                       "OMPI_MCA_odls_base_sigkill_timeout=1",
+                                       "OMPI_MCA_oob_tcp_if_include=lo"};
+
+/// The environment of this process, but for the names that are set above.
+std::vector<char*> child_environment() {
+  std::vector<char*> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const bool ours = std::any_of(
+        std::begin(environment), std::end(environment),
+        [&](const char* e) { return std::strncmp(*entry, e, std::strcspn(e, "=") + 1) == 0; });
+    if (!ours) all.push_back(*entry);
+  }
+  for (const char* entry : environment) all.push_back(const_cast<char*>(entry));
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Between fork and exec: nothing that allocates.
+[[noreturn]] void become(const std::vector<char*>& arguments, const std::vector<char*>& variables,
+                         int log, pid_t parent) {
+  ::setpgid(0, 0);
+  // mpirun ends its ranks in order at a SIGTERM; so a daemon that is killed takes its pool along.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(1);
+  const int null = ::open("/dev/null", O_RDONLY);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::close_range(3, ~0U, 0);
+  ::execvpe(arguments[0], arguments.data(), variables.data());
+  const char* why = std::strerror(errno);
+  constexpr char what[] = "mpirun cannot be started: ";
+  (void)!::write(STDERR_FILENO, what, sizeof what - 1);
+  (void)!::write(STDERR_FILENO, why, std::strlen(why));
+  (void)!::write(STDERR_FILENO, "\n", 1);
+  ::_exit(127);
+}
+
+int open_log(const std::filesystem::path& file) {
+  std::error_code ec;
+  if (std::filesystem::file_size(file, ec) > log_bytes_max && !ec) {
+    std::filesystem::rename(file, file.string() + ".1", ec);
+  }
+  return ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+std::string describe(int status) {
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace
+
+LocalPool::~LocalPool() {
+  kill();
+}
+
+void LocalPool::tick(Time now) {
+  if (running()) note_end(now);
+  if (!running() && !retired_ && now >= next_start_) start(now);
+}
+
+void LocalPool::start(Time now) {
+  std::vector<std::string> words = {"mpirun",
+                                    "--oversubscribe",
+                                    "-n",
+                                    std::to_string(options_.ranks),
+                                    options_.worker.string(),
+                                    "--daemon",
+                                    options_.daemon_url,
+                                    "--token-file",
+                                    options_.token_file.string(),
+                                    "--name",
+                                    options_.name};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const std::vector<char*> variables = child_environment();
+  const int log = open_log(options_.log_file);
+  const pid_t parent = ::getpid();
+  const pid_t child = log < 0 ? -1 : ::fork();
+  if (child == 0) become(arguments, variables, log, parent);
+  started_ = now;
+  backoff_ = std::clamp(backoff_ * 2, backoff_min, backoff_max);
+  next_start_ = now + backoff_;
+  if (child < 0) {
+    spdlog::error("local pool cannot be started: {}", std::strerror(errno));
+  } else {
+    pid_ = child;
+    ::setpgid(child, child);  // here too: whoever comes first
+    spdlog::info("local pool started ranks={} pid={} log={}", options_.ranks, child,
+                 options_.log_file.string());
+  }
+  if (log >= 0) ::close(log);
+}
+
+void LocalPool::note_end(Time now) {
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) return;
+  if (now - started_ > healthy_after) backoff_ = milliseconds{0};
+  next_start_ = now + backoff_;
+  if (retired_) {
+    spdlog::info("local pool ended");
+  } else {
+    spdlog::warn("local pool died: {}; it is started again in {} ms; see {}", describe(status),
+                 backoff_.count(), options_.log_file.string());
+  }
+  pid_ = -1;
+}
+
+void LocalPool::terminate() {
+  retired_ = true;
+  if (running()) ::kill(pid_, SIGTERM);
+}
+
+void LocalPool::kill() {
+  retired_ = true;
+  if (!running()) return;
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,144 @@
+// The daemon without its sockets: jobs, their events and files, the pools that run them and those
+// who watch. One thread. What is promised to anybody (a job accepted, a point acknowledged, an
+// event shown) has been committed before.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "daemon/jobs/queue.hpp"
+#include "daemon/store/job_files.hpp"
+#include "daemon/store/journal.hpp"
+#include "daemon/store/store.hpp"
+#include "proto/codec/pool.hpp"
+
+namespace pipewright {
+
+/// The connection of a pool.
+class PoolPort {
+ public:
+  virtual ~PoolPort() = default;
+  /// Queues a frame (encoded) behind those sent before. Returns at once.
+  virtual void send(std::string frame) = 0;
+  /// Closes the connection; Service::detach follows.
+  virtual void close(const std::string& reason) = 0;
+};
+
+/// Somebody who watches a job.
+class StreamPort {
+ public:
+  virtual ~StreamPort() = default;
+  /// There is news of the job, or the daemon is about to end. Returns at once.
+  virtual void wake() = 0;
+};
+
+struct ServiceLimits {
+  jobs::QueueLimits queue;
+  std::size_t pending_events_flush = 20'000;   // committed at once, not at the next tick
+  std::size_t pending_events_max = 1'000'000;  // while the disk refuses; beyond it pools wait
+  std::size_t log_text_bytes_max = 16 * 1024;  // of one line; longer ones are cut
+};
+
+class Service {
+ public:
+  /// Takes up the jobs that had not ended. Throws StoreError.
+  Service(const std::filesystem::path& data_dir, ServiceLimits limits = {});
+
+  // Jobs. All of these may throw StoreError.
+  /// The job is on disk when this returns. `checked` comes from check_job. Throws QueueFull.
+  JobId submit(const Value& checked);
+  std::optional<Job> job(JobId id);
+  JobList list(const ListQuery& query);
+  enum class CancelAnswer { asked, has_ended, unknown };
+  CancelAnswer cancel(JobId id);
+  EventList events(JobId id, const EventQuery& query) { return store_.events(id, query); }
+  const JobFiles& files() const { return files_; }
+
+  // Streams.
+  void subscribe(JobId id, StreamPort& port) { feeds_[id].ports.insert(&port); }
+  void unsubscribe(JobId id, StreamPort& port);
+  /// Committed events from `from` on, a few hundred at most; empty when there are none yet.
+  EventList next_events(JobId id, std::uint64_t from);
+  /// Everything about the job has been committed, its end included.
+  bool has_ended(JobId id);
+  std::optional<Progress> progress(JobId id) const;
+  std::size_t streams() const;
+
+  // Pools.
+  std::variant<PoolId, Refused> attach(const PoolHello& hello, PoolPort& port);
+  /// Throws ProtocolError for a frame that must not come; the connection is to be closed then.
+  void on_frame(PoolId pool, const PoolFrame& frame);
+  void detach(PoolId pool, const std::string& reason);
+  PoolList pools() const;
+  std::size_t pools_attached() const { return pools_.size(); }
+  /// False while more waits for the disk than should: a pool is not read from then.
+  bool has_room() const { return journal_.pending_events() < limits_.pending_events_max; }
+  std::chrono::milliseconds heartbeat_interval() const { return limits_.queue.heartbeat_interval; }
+  /// The name under which a pool of this machine will attach, for pools().
+  void expect_local_pool(std::string name) { local_pool_ = std::move(name); }
+
+  /// To be called a few times a second: commits what waits, notices silent pools.
+  void tick();
+  /// Nothing more is started; pools are asked to leave, streams to close.
+  void shut_down(const std::string& reason);
+  /// Why streams are to close; empty while they are not.
+  const std::string& closing() const { return closing_; }
+
+ private:
+  struct AttachedPool {
+    PoolInfo info;
+    PoolPort* port = nullptr;
+  };
+  struct Feed {
+    std::set<StreamPort*> ports;
+    std::shared_ptr<const EventList> newest;  // what was committed last, so that not every stream
+                                              // reads it from the store
+  };
+  using Outgoing = std::variant<DaemonFrame, jobs::StartOnPool>;
+
+  void on_run_frame(PoolId pool, const RunStarted& frame);
+  void on_run_frame(PoolId pool, const RunPoints& frame);
+  void on_run_frame(PoolId pool, const RunProgress& frame);
+  void on_run_frame(PoolId pool, const RunLog& frame);
+  void on_run_frame(PoolId pool, const RunFileChunk& frame);
+  void on_run_frame(PoolId pool, const RunEnded& frame);
+
+  void put(const jobs::Input& input);
+  void perform(const jobs::Effect& effect);
+  bool flush();
+  void publish(const std::vector<Journal::Committed>& committed);
+  void send_outgoing();
+  std::string encode_outgoing(const Outgoing& outgoing);
+  void wake_streams(JobId id);
+
+  ServiceLimits limits_;
+  Store store_;
+  JobFiles files_;
+  Journal journal_;
+  jobs::Queue queue_;
+  std::map<PoolId, AttachedPool> pools_;
+  PoolId last_pool_;
+  std::map<JobId, Feed> feeds_;
+  std::map<std::pair<PoolId, RunId>, std::uint64_t> acknowledgements_;  // after the next commit
+  std::vector<std::pair<PoolId, Outgoing>> outgoing_;                   // after the next commit
+  std::map<JobId, std::string> file_faults_;
+  std::string local_pool_;
+  std::string closing_;
+  std::string store_fault_;  // the last one that was logged
+};
+
+/// So many jobs wait that no more are taken.
+class QueueFull : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,169 @@
+// The side of Service that pools speak to.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "daemon/service.hpp"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t ranks_max = 100'000;
+
+std::int64_t unix_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+/// Why the hello cannot be taken, or nothing.
+std::string fault_of(const PoolHello& hello) {
+  if (hello.protocol != pool_protocol_version) {
+    return "the pool speaks protocol " + std::to_string(hello.protocol) + ", this daemon " +
+           std::to_string(pool_protocol_version) + ": use the same version of both";
+  }
+  if (hello.name.empty() || hello.name.size() > 100) {
+    return "the name of a pool has 1 to 100 characters";
+  }
+  if (hello.ranks.empty() || hello.ranks.size() > ranks_max) {
+    return "a pool has 1 to " + std::to_string(ranks_max) + " ranks, not " +
+           std::to_string(hello.ranks.size());
+  }
+  for (std::size_t i = 0; i < hello.ranks.size(); ++i) {
+    if (hello.ranks[i].rank != i) return "the ranks of a pool are named in order, from 0";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& port) {
+  std::string fault = fault_of(hello);
+  for (const auto& [id, pool] : pools_) {
+    if (pool.info.name == hello.name) {
+      fault = "a pool named '" + hello.name + "' is attached already; give this one another name";
+    }
+  }
+  if (!closing_.empty()) fault = closing_;
+  if (!fault.empty()) {
+    spdlog::warn("pool refused name=\"{}\": {}", hello.name, fault);
+    return Refused{fault};
+  }
+  PoolInfo info{.name = hello.name,
+                .rank_hosts = {},
+                .rank_jobs = {},
+                .attached_unix_ms = unix_ms(),
+                .heartbeat_unix_ms = unix_ms(),
+                .program_version = hello.program_version,
+                .local = hello.name == local_pool_,
+                .state = "attached"};
+  for (const RankInfo& rank : hello.ranks) info.rank_hosts.push_back(rank.host);
+  ++last_pool_;
+  pools_[last_pool_] = {std::move(info), &port};
+  spdlog::info("pool attached name={} ranks={} cpu=\"{}\"", hello.name, hello.ranks.size(),
+               hello.cpu_type);
+  port.send(encode_daemon_frame(
+      Welcome{static_cast<std::uint32_t>(limits_.queue.heartbeat_interval.count())}));
+  const PoolId id = last_pool_;
+  put(jobs::PoolAttached{id, static_cast<std::uint32_t>(hello.ranks.size())});
+  return id;
+}
+
+void Service::on_frame(PoolId pool, const PoolFrame& frame) {
+  const auto at = pools_.find(pool);
+  if (at == pools_.end()) return;  // dropped meanwhile; its connection is being closed
+  at->second.info.heartbeat_unix_ms = unix_ms();
+  put(jobs::PoolHeard{pool});
+  std::visit(
+      [&](const auto& what) {
+        using Frame = std::decay_t<decltype(what)>;
+        if constexpr (std::is_same_v<Frame, PoolHello>) {
+          throw ProtocolError("a pool says hello once");
+        } else if constexpr (std::is_same_v<Frame, PoolGoodbye>) {
+          detach(pool, what.reason.empty() ? "the pool left" : "the pool left: " + what.reason);
+        } else if constexpr (!std::is_same_v<Frame, Heartbeat>) {
+          on_run_frame(pool, what);
+        }
+      },
+      frame);
+}
+
+void Service::detach(PoolId pool, const std::string& reason) {
+  const auto gone = pools_.extract(pool);
+  if (gone.empty()) return;
+  spdlog::info("pool gone name={} reason=\"{}\"", gone.mapped().info.name, reason);
+  put(jobs::PoolLost{pool, reason});
+}
+
+PoolList Service::pools() const {
+  PoolList list;
+  bool local_there = local_pool_.empty();
+  for (const auto& [id, pool] : pools_) {
+    list.pools.push_back(pool.info);
+    list.pools.back().rank_jobs = queue_.rank_jobs(id);
+    local_there = local_there || pool.info.local;
+  }
+  if (!local_there) {
+    PoolInfo starting;
+    starting.name = local_pool_;
+    starting.local = true;
+    starting.state = "starting";
+    list.pools.push_back(std::move(starting));
+  }
+  return list;
+}
+
+void Service::on_run_frame(PoolId pool, const RunStarted& frame) {
+  put(jobs::RunBegan{pool, frame.run});
+}
+
+void Service::on_run_frame(PoolId pool, const RunPoints& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;  // of a run that was taken for lost
+  acknowledgements_[{pool, frame.run}] = journal_.add_points(frame, unix_ms());
+  if (journal_.pending_events() >= limits_.pending_events_flush) flush();
+}
+
+void Service::on_run_frame(PoolId pool, const RunProgress& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;
+  journal_.set_progress(frame.run.job, frame.progress);
+  wake_streams(frame.run.job);
+}
+
+void Service::on_run_frame(PoolId pool, const RunLog& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;
+  LogLine line = frame.line;
+  if (line.text.size() > limits_.log_text_bytes_max) {
+    // Not within a character of several bytes: the rest must stay valid UTF-8.
+    std::size_t cut = limits_.log_text_bytes_max;
+    while (cut > 0 && (static_cast<unsigned char>(line.text[cut]) & 0xc0) == 0x80) --cut;
+    line.text.resize(cut);
+    line.text += " [cut]";
+  }
+  journal_.add_log(frame.run.job, std::move(line), unix_ms());
+}
+
+void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
+  if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(frame.run.job)) return;
+  try {
+    files_.put(frame);
+  } catch (const StoreError& error) {
+    spdlog::error("file of a run cannot be stored job={}: {}", frame.run.job, error.what());
+    file_faults_[frame.run.job] = error.what();
+  }
+}
+
+void Service::on_run_frame(PoolId pool, const RunEnded& frame) {
+  jobs::RunOver over{pool, frame.run, frame.outcome, frame.message, frame.summary_json};
+  if (queue_.runs_on(pool, frame.run)) {
+    files_.abandon(frame.run.job);
+    const auto fault = file_faults_.extract(frame.run.job);
+    if (!fault.empty() && frame.outcome == RunOutcome::succeeded) {
+      over.outcome = RunOutcome::failed;
+      over.message = "a file of the run could not be stored: " + fault.mapped();
+      over.summary_json.clear();
+    }
+  }
+  put(over);
+}
+
+}  // namespace pipewright
