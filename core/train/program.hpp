@@ -20,6 +20,7 @@ struct Instruction {
   Replica replica;
   Batch batch;
   UpdateCount read_update = Action::reads_newest;
+  Stage backward_to;  // the lowest stage on which the microbatch has a B
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 

@@ -35,6 +35,7 @@ Instruction instruction_of(const Action& action) {
   instruction.replica = action.replica;
   instruction.batch = action.batch;
   instruction.read_update = action.read_update;
+  instruction.backward_to = action.backward_to;
   return instruction;
 }
 

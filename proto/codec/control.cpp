@@ -35,6 +35,7 @@ static void put(const Instruction& plain, v1::Instruction& message) {
   message.set_replica(id(plain.replica.value));
   message.set_batch(count(plain.batch.value));
   message.set_read_update_plus_1(count(plain.read_update.value + 1));
+  message.set_backward_to(id(plain.backward_to.value));
 }
 
 static Instruction get(const v1::Instruction& message) {
@@ -48,6 +49,7 @@ static Instruction get(const v1::Instruction& message) {
   plain.batch = Batch(wire::count_from(message.batch(), name, "batch"));
   plain.read_update =
       UpdateCount(wire::count_from(message.read_update_plus_1(), name, "read_update_plus_1") - 1);
+  plain.backward_to = Stage(id_from(message.backward_to(), name, "backward_to"));
   return plain;
 }
 
@@ -151,6 +153,47 @@ static RowFinal get(const v1::RowFinal& message) {
   return plain;
 }
 
+static void put(const ObjectiveShape& plain, v1::ObjectiveShape& message) {
+  message.set_stages(id(plain.stages));
+  message.set_examples(count(plain.examples));
+  message.set_batch_size(count(plain.batch_size));
+  message.set_batches(count(plain.batches));
+  message.set_number_bytes(static_cast<std::uint32_t>(size_of(plain.dtype)));
+  message.mutable_block_parameters()->Add(plain.block_parameters.begin(),
+                                          plain.block_parameters.end());
+  message.set_activation_bytes(count(plain.activation_bytes));
+  message.set_evaluation_bytes(count(plain.evaluation_bytes));
+  message.set_data_bytes(count(plain.data_bytes));
+}
+
+static ObjectiveShape get(const v1::ObjectiveShape& message) {
+  static constexpr std::string_view name = "ObjectiveShape";
+  ObjectiveShape plain;
+  plain.stages = id_from(message.stages(), name, "stages");
+  plain.examples = wire::count_from(message.examples(), name, "examples");
+  plain.batch_size = wire::count_from(message.batch_size(), name, "batch_size");
+  plain.batches = wire::count_from(message.batches(), name, "batches");
+  if (message.number_bytes() != 4 && message.number_bytes() != 8) {
+    wire::refuse(name, "number_bytes is " + std::to_string(message.number_bytes()));
+  }
+  plain.dtype = message.number_bytes() == 4 ? DType::float32 : DType::float64;
+  for (const std::uint64_t block : message.block_parameters()) {
+    plain.block_parameters.push_back(wire::count_from(block, name, "block_parameters"));
+  }
+  plain.activation_bytes = wire::count_from(message.activation_bytes(), name, "activation_bytes");
+  plain.evaluation_bytes = wire::count_from(message.evaluation_bytes(), name, "evaluation_bytes");
+  plain.data_bytes = wire::count_from(message.data_bytes(), name, "data_bytes");
+  return plain;
+}
+
+static RankReady get(const v1::RankReady& message) {
+  RankReady plain{message.job(), message.rank(), get(message.shape()), {}};
+  for (const v1::DataFile& file : message.data()) {
+    plain.data.push_back({file.path(), file.bytes(), file.sha256()});
+  }
+  return plain;
+}
+
 namespace {
 
 /// Fills the one field of a ControlMessage that a plain message goes to.
@@ -168,6 +211,13 @@ struct PutControl {
   void operator()(const RankReady& plain) const {
     message.mutable_ready()->set_job(plain.job);
     message.mutable_ready()->set_rank(plain.rank);
+    put(plain.shape, *message.mutable_ready()->mutable_shape());
+    for (const HashedFile& file : plain.data) {
+      v1::DataFile& out = *message.mutable_ready()->add_data();
+      out.set_path(clean_utf8(file.path));
+      out.set_bytes(file.bytes);
+      out.set_sha256(file.sha256);
+    }
   }
   void operator()(const WindowMessage& plain) const {
     message.mutable_window()->set_job(plain.job);
@@ -218,7 +268,7 @@ ControlMessage decode_control(std::string_view bytes) {
     case v1::ControlMessage::kStart:
       return start_from(message.start());
     case v1::ControlMessage::kReady:
-      return RankReady{message.ready().job(), message.ready().rank()};
+      return get(message.ready());
     case v1::ControlMessage::kWindow:
       return WindowMessage{message.window().job(), get(message.window())};
     case v1::ControlMessage::kReport:

@@ -7,7 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/objectives/objective.hpp"
 #include "core/train/program.hpp"
+#include "proto/codec/provenance.hpp"
 #include "core/base/value.hpp"
 
 namespace pipewright {
@@ -22,6 +24,8 @@ struct RankStart {
 struct RankReady {
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
+  ObjectiveShape shape;
+  std::vector<HashedFile> data;
 };
 struct WindowMessage {
   std::uint32_t job = 0;

@@ -1,5 +1,6 @@
 #include "proto/codec/wire.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -16,6 +17,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
+constexpr int json_depth_max = 64;
 constexpr const char* type_prefix = "type.googleapis.com";
 
 pb::util::TypeResolver& types() {
@@ -40,6 +42,30 @@ std::string binary(const pb::Message& message) {
 void silence_protobuf_log() {
   static const pb::LogHandler* const before = pb::SetLogHandler(nullptr);
   static_cast<void>(before);
+}
+
+/// How deep brackets are nested outside of strings.
+int json_depth(std::string_view json) {
+  int depth = 0;
+  int deepest = 0;
+  char quote = '\0';
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quote != '\0') {
+      if (c == '\\') {
+        ++i;
+      } else if (c == quote) {
+        quote = '\0';
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return deepest;
 }
 
 }  // namespace
