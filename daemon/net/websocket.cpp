@@ -1,5 +1,7 @@
 #include "daemon/net/websocket.hpp"
 
+#include <algorithm>
+
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright {
@@ -85,7 +87,7 @@ awaitable<void> WebSocket::close(std::string_view reason, std::chrono::milliseco
   const Deadline deadline(state, patience);
   error_code ec;
   ws::close_reason goodbye(ws::close_code::normal);
-  goodbye.reason = ws::reason_string(reason.substr(0, 123));
+  goodbye.reason = beast::string_view(reason.data(), std::min<std::size_t>(reason.size(), 123));
   co_await state->socket.async_close(goodbye, into(ec));
   beast::get_lowest_layer(state->socket).close();
 }

@@ -1,0 +1,333 @@
+// The store, its batches of points, the journal's dedupe, the files of jobs and the token.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "core/base/text.hpp"
+#include "daemon/net/token.hpp"
+#include "daemon/store/job_files.hpp"
+#include "daemon/store/journal.hpp"
+#include "daemon/store/point_blob.hpp"
+#include "tests/service/support.hpp"
+
+namespace pipewright::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Bit for bit, NaN too.
+std::string text_of(const Point& point) {
+  return std::to_string(static_cast<int>(point.series)) + " " + std::to_string(point.tick) + " " +
+         std::to_string(point.updates) + " " + std::to_string(point.microbatch) + " " +
+         format_number(point.value);
+}
+std::vector<std::string> texts_of(const std::vector<Point>& points) {
+  std::vector<std::string> texts;
+  for (const Point& point : points) texts.push_back(text_of(point));
+  return texts;
+}
+
+template <class Thrown, class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const Thrown& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+struct StoreTest : testing::Test {
+  TemporaryFolder folder;
+  std::unique_ptr<Store> store = std::make_unique<Store>(file());
+
+  std::filesystem::path file() const { return folder.path() / "pipewright.db"; }
+  void reopen() {
+    store.reset();
+    store = std::make_unique<Store>(file());
+  }
+  static jobs::StoreState state(JobId job, JobState state, std::uint32_t attempt,
+                                std::string message = {}) {
+    jobs::StoreState change;
+    change.job = job;
+    change.state = state;
+    change.attempt = attempt;
+    change.message = std::move(message);
+    return change;
+  }
+};
+
+TEST(PointBlob, AllPointsComeBack) {
+  std::vector<Event> events;
+  for (const Point& point : some_points(0, 1000)) {
+    events.push_back({events.size() + 5,
+                      1'700'000'000'000 + static_cast<std::int64_t>(events.size()) / 10, point});
+  }
+  const auto extreme = std::numeric_limits<std::int64_t>::max();
+  const auto least = std::numeric_limits<std::int64_t>::min();
+  events.push_back({1005, least, Point{Series::objective, extreme, least, 0, NAN}});
+  events.push_back({1006, extreme, Point{Series::objective, least, extreme, -1, -INFINITY}});
+  const std::string blob = encode_points(events);
+  EXPECT_LT(blob.size(), events.size() * 16);
+  const std::vector<Event> back = decode_points(blob, 5);
+  ASSERT_EQ(back.size(), events.size());
+  expect_numbered(back, 5);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    EXPECT_EQ(back[i].time_unix_ms, events[i].time_unix_ms);
+    EXPECT_EQ(text_of(std::get<Point>(back[i].what)), text_of(std::get<Point>(events[i].what)));
+  }
+}
+
+TEST(PointBlob, ATruncatedBlobIsRefused) {
+  const std::vector<Event> events{{1, 2, Point{Series::objective, 3, 4, 5, 6}}};
+  const std::string blob = encode_points(events);
+  for (std::size_t size = 2; size < blob.size(); ++size) {
+    EXPECT_THROW(decode_points(blob.substr(0, size), 1), DataError) << size;
+  }
+}
+
+TEST_F(StoreTest, AJobIsThereAfterReopening) {
+  const std::uint32_t id = store->add_job(small_job(2), 2, 1234);
+  reopen();
+  const std::optional<JobRecord> record = store->find(id);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->job.state, JobState::queued);
+  EXPECT_EQ(record->job.submitted_unix_ms, 1234);
+  EXPECT_EQ(record->job.last_sequence, 1u);
+  EXPECT_EQ(record->ranks_wanted, 2);
+  EXPECT_EQ(*store->spec(id), small_job(2));
+  EXPECT_FALSE(store->find(id + 1));
+}
+
+TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  {
+    Journal journal(*store);
+    jobs::StoreState starting = state(id, JobState::starting, 1);
+    starting.ranks = {2, 3};
+    journal.add_state(starting, "local", 2);
+    journal.add_state(state(id, JobState::running, 1), "", 3);
+    journal.add_log(id, {Severity::warning, "slow"}, 4);
+    journal.add_points({{id, 1}, 0, some_points(0, 10'000)}, 5);
+    journal.set_progress(id, {1, 2, 3, 4, 5, 6});
+    jobs::StoreState end = state(id, JobState::succeeded, 1, "diverged at tick 3");
+    end.summary_json = "{}";
+    journal.add_state(end, "", 6);
+    journal.commit();
+  }
+  reopen();
+  const EventList all = store->events(id, {.from = 1, .limit = 20'000, .kind = {}});
+  ASSERT_EQ(all.events.size(), 10'005u);
+  expect_numbered(all.events, 1);
+  EXPECT_EQ(all.next_sequence, 10'006u);
+  EXPECT_EQ(texts_of(points_of(all)), texts_of(some_points(0, 10'000)));
+  EXPECT_EQ(std::get<LogLine>(all.events[3].what).text, "slow");
+  EXPECT_EQ(std::get<StateChange>(all.events.back().what).message, "diverged at tick 3");
+  const Job job = store->find(id)->job;
+  EXPECT_EQ(job.state, JobState::succeeded);
+  EXPECT_EQ(job.pool, "local");
+  EXPECT_THAT(job.ranks, ElementsAre(2, 3));
+  EXPECT_EQ(job.started_unix_ms, 3);
+  EXPECT_EQ(job.ended_unix_ms, 6);
+  EXPECT_EQ(job.progress.microbatches_total, 6);
+  EXPECT_EQ(job.summary_json, "{}");
+}
+
+TEST_F(StoreTest, EventsArePagedWithinABatchOfPoints) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  Journal journal(*store);
+  journal.add_points({{id, 1}, 0, some_points(0, 100)}, 5);
+  journal.add_log(id, {Severity::info, "end"}, 6);
+  journal.commit();
+  std::vector<Event> collected;
+  std::uint64_t from = 1;
+  while (true) {
+    const EventList page = store->events(id, {.from = from, .limit = 7, .kind = {}});
+    if (page.events.empty()) break;
+    EXPECT_LE(page.events.size(), 7u);
+    EXPECT_EQ(page.next_sequence, page.events.back().sequence + 1);
+    collected.insert(collected.end(), page.events.begin(), page.events.end());
+    from = page.next_sequence;
+  }
+  ASSERT_EQ(collected.size(), 102u);
+  expect_numbered(collected, 1);
+  EXPECT_EQ(from, 103u);
+}
+
+TEST_F(StoreTest, EventsOfOneKindGoToTheEndOfTheHistory) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  Journal journal(*store);
+  journal.add_log(id, {Severity::info, "first"}, 6);
+  journal.add_points({{id, 1}, 0, some_points(0, 100)}, 5);
+  journal.commit();
+  const EventList logs = store->events(id, {.from = 1, .limit = 10, .kind = EventKind::log});
+  ASSERT_EQ(logs.events.size(), 1u);
+  EXPECT_EQ(logs.next_sequence, 103u);
+  EXPECT_EQ(store->events(id, {.from = 1, .limit = 10, .kind = EventKind::point}).events.size(),
+            10u);
+}
+
+TEST_F(StoreTest, RepeatedPointsAreNotEventsAgain) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  {
+    Journal journal(*store);
+    journal.add_state(state(id, JobState::running, 1), "", 1);
+    EXPECT_EQ(journal.add_points({{id, 1}, 0, some_points(0, 60)}, 5), 60u);
+    journal.commit();
+  }
+  reopen();
+  Journal journal(*store);
+  EXPECT_EQ(journal.add_points({{id, 2}, 0, some_points(0, 40)}, 6), 40u);
+  EXPECT_EQ(journal.pending_events(), 0u);
+  EXPECT_EQ(journal.add_points({{id, 2}, 40, some_points(40, 50)}, 7), 90u);
+  EXPECT_EQ(journal.pending_events(), 30u);
+  journal.commit();
+  const EventList all = store->events(id, {.from = 1, .limit = 1000, .kind = {}});
+  expect_numbered(all.events, 1);
+  EXPECT_EQ(texts_of(points_of(all)), texts_of(some_points(0, 90)));
+}
+
+TEST_F(StoreTest, PointsAfterAGapAreRefused) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  Journal journal(*store);
+  EXPECT_THAT(message_of<ProtocolError>([&] {
+                journal.add_points({{id, 1}, 3, some_points(3, 1)}, 5);
+              }),
+              HasSubstr("begin at index 3; the next is 0"));
+}
+
+TEST_F(StoreTest, NothingIsSeenBeforeTheCommit) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  Journal journal(*store);
+  journal.add_points({{id, 1}, 0, some_points(0, 5)}, 5);
+  EXPECT_EQ(journal.find(id)->last_sequence, 1u);
+  EXPECT_EQ(store->events(id, {}).events.size(), 1u);
+  const auto committed = journal.commit();
+  ASSERT_EQ(committed.size(), 1u);
+  EXPECT_EQ(committed[0].events->next_sequence, 7u);
+  EXPECT_EQ(store->events(id, {}).events.size(), 6u);
+}
+
+TEST_F(StoreTest, LastAndBestObjectiveKeepNaN) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  Journal journal(*store);
+  journal.add_state(state(id, JobState::running, 1), "", 1);
+  journal.add_points({{id, 1},
+                      0,
+                      {{Series::objective, 0, 0, 0, 2.0},
+                       {Series::objective, 1, 1, 0, 1.0},
+                       {Series::objective, 2, 2, 0, NAN}}},
+                     5);
+  journal.commit();
+  reopen();
+  const Job job = store->find(id)->job;
+  EXPECT_TRUE(std::isnan(job.objective_last.value()));
+  EXPECT_EQ(job.objective_best, 1.0);
+}
+
+TEST_F(StoreTest, ListsArePagedNewestFirst) {
+  for (int i = 0; i < 5; ++i) store->add_job(small_job(), 1, i);
+  JobList page = store->list({.limit = 2, .before = 0, .state = {}});
+  EXPECT_EQ(page.jobs[0].id, 5u);
+  EXPECT_EQ(page.next_before, 4u);
+  page = store->list({.limit = 3, .before = 4, .state = {}});
+  ASSERT_EQ(page.jobs.size(), 3u);
+  EXPECT_EQ(page.jobs[2].id, 1u);
+  EXPECT_EQ(page.next_before, 0u);
+  EXPECT_THAT(store->list({.limit = 5, .before = 0, .state = JobState::failed}).jobs, IsEmpty());
+  EXPECT_EQ(store->unfinished().size(), 5u);
+  EXPECT_EQ(store->unfinished().front().job.id, 1u);
+}
+
+TEST_F(StoreTest, AStoreOfANewerVersionIsRefused) {
+  store.reset();
+  {
+    sqlite::Database database(file());
+    database.execute("PRAGMA user_version = 99");
+  }
+  EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }), HasSubstr("schema 99"));
+}
+
+TEST_F(StoreTest, AFileThatIsNoDatabaseIsRefused) {
+  store.reset();
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file().string() + suffix);
+  std::ofstream(file()) << std::string(4096, 'x');
+  EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }), HasSubstr("not a database"));
+}
+
+TEST(JobFiles, AFileIsThereWhenItsLastPartHasCome) {
+  TemporaryFolder folder;
+  JobFiles files(folder.path() / "jobs");
+  files.put({{7, 1}, "weights.npy", 0, "abc", false});
+  EXPECT_THAT(files.list(7).files, IsEmpty());
+  files.put({{7, 1}, "weights.npy", 3, "def", true});
+  ASSERT_EQ(files.list(7).files.size(), 1u);
+  EXPECT_EQ(files.list(7).files[0].bytes, 6u);
+  EXPECT_EQ(read_file(*files.find(7, "weights.npy")), "abcdef");
+  EXPECT_FALSE(files.find(8, "weights.npy"));
+}
+
+TEST(JobFiles, TheFilesOfANewAttemptOverwrite) {
+  TemporaryFolder folder;
+  JobFiles files(folder.path() / "jobs");
+  files.put({{7, 1}, "a.csv", 0, "old", true});
+  files.put({{7, 1}, "b.csv", 0, "half of it", false});
+  files.abandon(7);
+  files.put({{7, 2}, "a.csv", 0, "new", true});
+  EXPECT_EQ(read_file(*files.find(7, "a.csv")), "new");
+  EXPECT_EQ(files.list(7).files.size(), 1u);
+}
+
+TEST(JobFiles, BadNamesAndOffsetsAreRefused) {
+  TemporaryFolder folder;
+  JobFiles files(folder.path() / "jobs");
+  for (const char* name : {"", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a b"}) {
+    EXPECT_THROW(files.put({{1, 1}, name, 0, "x", true}), ProtocolError) << name;
+    EXPECT_FALSE(files.find(1, name)) << name;
+  }
+  files.put({{1, 1}, "a", 0, "xy", false});
+  EXPECT_THROW(files.put({{1, 1}, "a", 5, "z", false}), ProtocolError);
+  EXPECT_THROW(files.put({{1, 1}, "b", 5, "z", false}), ProtocolError);
+  EXPECT_THROW(files.put({{1, 1}, "c", 0, std::string(file_chunk_bytes_max + 1, 'x'), true}),
+               ProtocolError);
+}
+
+TEST(JobFiles, ADiskThatRefusesIsAStoreError) {
+  TemporaryFolder folder;
+  std::ofstream(folder.path() / "jobs") << "a file where a folder should be";
+  JobFiles files(folder.path() / "jobs");
+  EXPECT_THROW(files.put({{1, 1}, "a", 0, "x", true}), StoreError);
+}
+
+TEST(TokenTest, IsMadeOnceAndForItsOwnerAlone) {
+  TemporaryFolder folder;
+  const auto file = folder.path() / "token";
+  Token::load_or_make(file);
+  const std::string text = read_file(file);
+  ASSERT_EQ(text.size(), 65u);
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  const Token again = Token::load_or_make(file);
+  EXPECT_TRUE(again.equals(text.substr(0, 64)));
+  EXPECT_FALSE(again.equals(text.substr(0, 63)));
+  EXPECT_FALSE(again.equals(std::string(64, '0')));
+  EXPECT_FALSE(again.equals(""));
+}
+
+TEST(TokenTest, ATokenThatOthersMayReadIsRefused) {
+  TemporaryFolder folder;
+  const auto file = folder.path() / "token";
+  Token::load_or_make(file);
+  ::chmod(file.c_str(), 0644);
+  EXPECT_THAT(message_of<ConfigError>([&] { Token::load_or_make(file); }), HasSubstr("chmod 600"));
+}
+
+}  // namespace
+}  // namespace pipewright::test
