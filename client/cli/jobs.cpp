@@ -127,6 +127,9 @@ int show_job(const Options& options) {
     rows.push_back({"pool", printable(job.pool) + ", ranks" + ranks});
   }
   std::cout << '\n' << format_table({{"JOB"}, {""}}, rows, columns);
+  if (const Value summary = parse_json(job.summary_json, "summary.json"); summary.is_map()) {
+    std::cout << "\nSUMMARY\n" << format_tree(summary, columns);
+  }
   std::cout << "\nSPEC\n" << format_tree(job.spec, columns);
   return exit_ok;
 }

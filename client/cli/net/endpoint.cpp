@@ -1,5 +1,6 @@
 #include "client/cli/net/endpoint.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

@@ -1,17 +1,20 @@
 // Which daemon a command talks to, and how it proves that it may.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+namespace CLI {
+class App;
+}
+
 namespace pipewright::cli {
 
 /// The flags --data-dir, --url and --token-file as given.
 struct EndpointFlags {
-  std::string data_dir, url, token_file;
+  std::string data_dir = {}, url = {}, token_file = {};
 };
 /// Adds the flags to a command.
 void add_endpoint_flags(CLI::App* command, EndpointFlags& flags);

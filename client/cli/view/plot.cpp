@@ -178,7 +178,8 @@ std::array<std::string, 2> x_axis(const Axes& axes, int columns, const std::stri
   std::vector<std::string> rule(static_cast<std::size_t>(columns), "─");
   std::string labels(static_cast<std::size_t>(columns), ' ');
   const int label_columns = display_width(x_label);
-  const int free_columns = label_columns + 8 < columns ? columns - label_columns - 1 : columns;
+  const bool labelled = label_columns > 0 && label_columns + 8 < columns;
+  const int free_columns = labelled ? columns - label_columns - 1 : columns;
   int next_free = 0;
   for (const double tick : axis_ticks(axes.x.low, axes.x.high, false, std::max(2, columns / 10))) {
     const std::string label = format_si(tick);
@@ -191,7 +192,7 @@ std::array<std::string, 2> x_axis(const Axes& axes, int columns, const std::stri
     next_free = begin + width + 1;
   }
   labels.erase(labels.find_last_not_of(' ') + 1);
-  if (free_columns < columns) labels = pad_right(labels, free_columns + 1) + x_label;
+  if (labelled) labels = pad_right(labels, free_columns + 1) + x_label;
   std::string line = "└";
   for (const std::string& piece : rule) line += piece;
   return {line, labels};

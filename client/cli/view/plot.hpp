@@ -26,7 +26,7 @@ struct PlotSize {
 struct PlotOptions {
   bool log_y = true;    // linear anyway when no value is above 0
   bool colors = false;  // each curve in the colour curve_color() gives
-  std::string x_label;
+  std::string x_label = {};
 };
 
 /// The picture, one string per line, none wider than `size.columns`. Points that are not finite

@@ -1,9 +1,11 @@
 #include "client/cli/view/summary.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "client/cli/view/live.hpp"
+#include "client/cli/view/table.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
@@ -71,20 +73,95 @@ std::string job_name(const Job& job) {
   return name != nullptr && name->is_text() ? printable(name->as_text()) : std::string();
 }
 
+namespace {
+
+std::string text_of(const Value* value) {
+  if (value == nullptr || value->is_null()) return {};
+  return value->is_real() ? format_short(value->as_real(), 6) : leaf(*value);
+}
+
+/// "start-up max 5, mean 2.5; steady max 3, mean 3"
+std::string phases(const Value* value) {
+  std::string text;
+  if (value == nullptr) return text;
+  constexpr std::array<std::pair<const char*, const char*>, 2> names{
+      {{"start_up", "start-up"}, {"steady", "steady"}}};
+  for (const auto& [key, name] : names) {
+    const Value* phase = value->find(key);
+    if (phase == nullptr || text_of(phase->find("max")).empty()) continue;
+    text += (text.empty() ? "" : "; ") + std::string(name) + " max " + text_of(phase->find("max")) +
+            ", mean " + text_of(phase->find("mean"));
+  }
+  return text;
+}
+
+void add_row(Rows& rows, const std::string& name, const std::string& text) {
+  if (!text.empty()) rows.emplace_back(name, text);
+}
+
+void add_costs(Rows& rows, const Value& summary) {
+  if (const std::string ticks = text_of(summary.find("makespan_ticks")); !ticks.empty()) {
+    rows.emplace_back("makespan", ticks + " ticks, " + text_of(summary.find("updates")) +
+                                      " updates, " + text_of(summary.find("microbatches")) +
+                                      " microbatches");
+  }
+  if (const Value* bubble = summary.find("bubble"); bubble != nullptr && bubble->is_number()) {
+    rows.emplace_back("bubble", format_short(bubble->as_real() * 100, 3) +
+                                    " % of the ticks idle, " +
+                                    text_of(summary.find("idle_over_ideal")) + " idle/ideal");
+  }
+  add_row(rows, "delay, updates", phases(summary.find("delay_updates")));
+  if (const Value* wall = summary.find("wall_seconds"); wall != nullptr && wall->is_number()) {
+    rows.emplace_back("wall time", format_seconds(wall->as_real()));
+  }
+}
+
+std::string stage_table(const Value* stages, int columns_max) {
+  if (stages == nullptr || !stages->is_list() || stages->as_list().empty()) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const Value& stage : stages->as_list()) {
+    const auto text = [&](std::string_view path) { return text_of(find_path(stage, path)); };
+    const Value* bytes = stage.find("stash_bytes_max");
+    rows.push_back({text("stage"), text("staleness_versions.start_up.max"),
+                    text("staleness_versions.steady.max"), text("staleness_versions.steady.mean"),
+                    text("stash_microbatches_max"), text("stash_versions_max"),
+                    bytes == nullptr ? "" : format_bytes(bytes->as_real())});
+  }
+  return format_table({{"STAGE", Align::right},
+                       {"STALENESS start-up max", Align::right},
+                       {"steady max", Align::right},
+                       {"steady mean", Align::right},
+                       {"STASH microbatches", Align::right},
+                       {"versions", Align::right},
+                       {"bytes", Align::right}},
+                      rows, columns_max);
+}
+
+}  // namespace
+
 std::string format_summary(const Job& job, int columns_max) {
   Rows rows;
   std::string outcome(name_of(job.state));
   if (job.attempt > 1) outcome += " at attempt " + std::to_string(job.attempt);
   if (!job.message.empty()) outcome += ": " + printable(job.message);
   rows.emplace_back("job " + std::to_string(job.id), outcome);
-  if (job.objective_last) rows.emplace_back("objective", format_number(*job.objective_last));
-  if (job.objective_best) rows.emplace_back("objective, best", format_number(*job.objective_best));
+  const Value summary = parse_json(job.summary_json, "summary.json");
+  if (job.objective_last) {
+    std::string text = format_number(*job.objective_last);
+    if (job.objective_best) text += ", best " + format_number(*job.objective_best);
+    if (const std::string first = text_of(summary.find("objective_first")); !first.empty()) {
+      text += ", at the start " + first;
+    }
+    rows.emplace_back("objective", text);
+  }
+  add_row(rows, "last-stage loss", text_of(summary.find("last_stage_loss")));
+  add_costs(rows, summary);
   if (job.started_unix_ms > 0 && job.ended_unix_ms >= job.started_unix_ms) {
     const auto ms = static_cast<double>(job.ended_unix_ms - job.started_unix_ms);
     rows.emplace_back("took", format_seconds(ms / 1000));
   }
-  flatten(rows, "", parse_json(job.summary_json, "summary.json"));
-  return aligned(rows, columns_max);
+  const std::string table = stage_table(summary.find("per_stage"), columns_max);
+  return aligned(rows, columns_max) + (table.empty() ? "" : "\n" + table);
 }
 
 }  // namespace pipewright::cli

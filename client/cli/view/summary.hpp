@@ -11,7 +11,8 @@ namespace pipewright::cli {
 /// One line per leaf, "outer.inner  value", aligned; short lists on one line.
 std::string format_tree(const Value& tree, int columns_max = 0);
 
-/// The end of a job for people: outcome, final values, and what its summary holds.
+/// The end of a job for people: outcome, final values, makespan, bubble, delay, and staleness and
+/// stash of each stage, as far as its summary has them.
 std::string format_summary(const Job& job, int columns_max = 0);
 
 /// The tree of a JSON text; null for an empty one. Throws ConfigError.
