@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -15,7 +16,6 @@ namespace pipewright {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 using Field = v1::TensorMessage;
 
@@ -111,15 +111,19 @@ std::span<std::byte> receive_space(Buffer& payload, std::size_t bytes) {
 
 namespace {
 
-/// Reads the fields in front of the payload.
+/// Reads the fields in front of the payload. Not by protobuf's CodedInputStream, which was a
+/// quarter slower for nothing: all 256 bytes of a header are there.
 class HeaderReader {
  public:
   HeaderReader(const std::byte* header, std::size_t payload_bytes)
-      : in_(reinterpret_cast<const std::uint8_t*>(header), static_cast<int>(tensor_header_bytes)),
+      : begin_(reinterpret_cast<const std::uint8_t*>(header)),
+        at_(begin_),
+        end_(begin_ + tensor_header_bytes),
         payload_bytes_(payload_bytes) {}
 
   void read() {
-    while (const std::uint32_t tag = in_.ReadTag()) {
+    while (at_ != end_) {
+      const std::uint64_t tag = number();
       if (tag == bytes_tag(Field::kPayloadFieldNumber)) return end_at_payload();
       read_field(tag);
     }
@@ -133,15 +137,14 @@ class HeaderReader {
  private:
   void end_at_payload() {
     const std::uint64_t length = number();
-    if (in_.CurrentPosition() != static_cast<int>(tensor_header_bytes) ||
-        length != payload_bytes_) {
+    if (at_ != end_ || length != payload_bytes_) {
       wire::refuse(message_name, "a payload of " + std::to_string(length) + " bytes at byte " +
-                                     std::to_string(in_.CurrentPosition()) + ", but " +
+                                     std::to_string(at_ - begin_) + ", but " +
                                      std::to_string(payload_bytes_) + " bytes came after byte 256");
     }
   }
 
-  void read_field(std::uint32_t tag) {
+  void read_field(std::uint64_t tag) {
     switch (tag) {
       case varint_tag(Field::kKindFieldNumber):
         message.kind = kind();
@@ -177,19 +180,25 @@ class HeaderReader {
         dtype = type();
         break;
       default:
-        if (!WireFormatLite::SkipField(&in_, tag)) malformed();
+        skip_field(tag);
     }
   }
 
   [[noreturn]] void malformed() {
     wire::refuse(message_name,
-                 "malformed at byte " + std::to_string(in_.CurrentPosition()) + " of its header");
+                 "malformed at byte " + std::to_string(at_ - begin_) + " of its header");
   }
 
+  /// A varint: seven bits per byte, the lowest first.
   std::uint64_t number() {
     std::uint64_t value = 0;
-    if (!in_.ReadVarint64(&value)) malformed();
-    return value;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) malformed();
+      const std::uint8_t byte = *at_++;
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    malformed();
   }
 
   std::int64_t at_most(std::uint64_t maximum) {
@@ -204,6 +213,31 @@ class HeaderReader {
   MessageKind kind() { return static_cast<MessageKind>(at_most(4)); }
   DType type() { return static_cast<DType>(at_most(2)); }
 
+  /// The padding, or a field that this version does not know.
+  void skip_field(std::uint64_t tag) {
+    switch (static_cast<WireFormatLite::WireType>(tag & 7)) {
+      case WireFormatLite::WIRETYPE_VARINT:
+        number();
+        break;
+      case WireFormatLite::WIRETYPE_FIXED64:
+        skip(8);
+        break;
+      case WireFormatLite::WIRETYPE_FIXED32:
+        skip(4);
+        break;
+      case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
+        skip(number());
+        break;
+      default:
+        malformed();  // groups are not written since proto3
+    }
+  }
+
+  void skip(std::uint64_t bytes) {
+    if (bytes > static_cast<std::uint64_t>(end_ - at_)) malformed();
+    at_ += bytes;
+  }
+
   void add_size() {
     if (shape.rank == static_cast<int>(shape.dims.size())) {
       wire::refuse(message_name, "a shape of more than four dimensions");
@@ -213,13 +247,17 @@ class HeaderReader {
   }
 
   void read_shape() {
-    const std::int64_t length = at_most(tensor_header_bytes);
-    const auto limit = in_.PushLimit(static_cast<int>(length));
-    while (in_.BytesUntilLimit() > 0) add_size();
-    in_.PopLimit(limit);
+    const std::uint64_t bytes = number();
+    const std::uint8_t* const start = at_;
+    skip(bytes);
+    const std::uint8_t* const stop = std::exchange(at_, start);
+    while (at_ < stop) add_size();
+    if (at_ != stop) malformed();
   }
 
-  CodedInputStream in_;
+  const std::uint8_t* begin_;
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
   std::size_t payload_bytes_;
 };
 

@@ -102,6 +102,10 @@ void parse(std::string_view bytes, WireFormat format, pb::Message& message) {
   if (const std::size_t bad = find_invalid_utf8(bytes); bad != std::string_view::npos) {
     refuse(name, "byte " + std::to_string(bad) + " of the JSON text is not UTF-8");
   }
+  // protobuf's own limit comes too late: its time grows with the square of the depth.
+  if (json_depth(bytes) > json_depth_max) {
+    refuse(name, "it is nested deeper than " + std::to_string(json_depth_max));
+  }
   const auto status = pb::util::JsonStringToMessage(pb::StringPiece(bytes.data(), bytes.size()),
                                                     &message, pb::util::JsonParseOptions());
   if (!status.ok()) refuse(name, status.message().as_string());
