@@ -51,7 +51,7 @@ class RowRunner {
   /// What has been done since the last report.
   RowReport take_report();
   bool has_report() const { return !report_.records.empty() || !report_.values.empty(); }
-  std::size_t instructions_left() const { return program_.size() - at_; }
+  std::size_t records() const { return report_.records.size(); }
   RowFinal take_final();
 
  private:

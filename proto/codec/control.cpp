@@ -242,6 +242,11 @@ struct PutControl {
     message.mutable_idle()->set_rank(plain.rank);
   }
   void operator()(const RankShutDown&) const { message.mutable_shut_down(); }
+  void operator()(const RankHello& plain) const {
+    message.mutable_hello()->set_rank(plain.info.rank);
+    message.mutable_hello()->set_host(clean_utf8(plain.info.host));
+    message.mutable_hello()->set_pid(plain.info.pid);
+  }
 };
 
 RankStart start_from(const v1::RankStart& message) {
@@ -283,6 +288,8 @@ ControlMessage decode_control(std::string_view bytes) {
       return RankIdle{message.idle().job(), message.idle().rank()};
     case v1::ControlMessage::kShutDown:
       return RankShutDown{};
+    case v1::ControlMessage::kHello:
+      return RankHello{{message.hello().rank(), message.hello().host(), message.hello().pid()}};
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

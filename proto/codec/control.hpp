@@ -7,10 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/value.hpp"
 #include "core/objectives/objective.hpp"
 #include "core/train/program.hpp"
+#include "proto/codec/pool.hpp"
 #include "proto/codec/provenance.hpp"
-#include "core/base/value.hpp"
 
 namespace pipewright {
 
@@ -52,8 +53,12 @@ struct RankIdle {
   std::uint32_t rank = 0;
 };
 struct RankShutDown {};
-using ControlMessage = std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage,
-                                    RankFault, RankStop, RankIdle, RankShutDown>;
+struct RankHello {
+  RankInfo info;
+};
+using ControlMessage =
+    std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage, RankFault,
+                 RankStop, RankIdle, RankShutDown, RankHello>;
 
 std::string encode_control(const ControlMessage& message);
 /// Throws ProtocolError.

@@ -112,4 +112,24 @@ std::unique_ptr<std::istream> HashingFiles::open(const std::string& path) {
   return inner_.open(path);
 }
 
+void add_provenance(Value& summary, const Value& checked_job, const std::vector<HashedFile>& data,
+                    double wall_seconds) {
+  summary.set("wall_seconds", wall_seconds);
+  Value program = Value::map();
+  program.set("version", program_version());
+  program.set("commit", program_commit());
+  summary.set("program", std::move(program));
+  summary.set("cpu_type", cpu_type());
+  summary.set("job_sha256", job_sha256(checked_job));
+  Value files = Value::list();
+  for (const HashedFile& file : data) {
+    Value one = Value::map();
+    one.set("path", file.path);
+    one.set("bytes", static_cast<std::int64_t>(file.bytes));
+    one.set("sha256", file.sha256);
+    files.as_list().push_back(std::move(one));
+  }
+  summary.set("data", std::move(files));
+}
+
 }  // namespace pipewright

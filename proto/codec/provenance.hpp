@@ -63,4 +63,9 @@ class HashingFiles : public FileSource {
   std::vector<HashedFile> files_;
 };
 
+/// Adds to a run's summary where it came from: wall_seconds, program {version, commit}, cpu_type,
+/// job_sha256, data [{path, bytes, sha256}].
+void add_provenance(Value& summary, const Value& checked_job, const std::vector<HashedFile>& data,
+                    double wall_seconds);
+
 }  // namespace pipewright

@@ -1,0 +1,333 @@
+#include "worker/runtime/coordinator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "core/base/error.hpp"
+#include "core/train/result_files.hpp"
+#include "core/train/run_control.hpp"
+#include "proto/codec/provenance.hpp"
+#include "worker/runtime/rank_worker.hpp"
+
+namespace pipewright {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds points_interval{50};
+constexpr std::chrono::milliseconds progress_interval{250};
+constexpr std::size_t points_per_message_max = 2000;
+constexpr std::size_t window_size = 256;
+/// Actions that a row may have been given and not reported yet.
+constexpr std::int64_t outstanding_max = 512;
+constexpr std::int64_t planned_per_turn = 20'000;
+/// MPI_Comm_create_group's tags must fit below MPI_TAG_UB, which is at least 32767.
+constexpr std::uint32_t tags = 32'000;
+
+/// Collects points in their fixed order.
+class PointCollector : public RunSink {
+ public:
+  void loss(Tick tick, Microbatch microbatch, double value) override {
+    points.push_back({Series::last_stage_loss, tick.value, 0, microbatch.value, value});
+  }
+  void objective(Tick tick, UpdateCount updates, double value) override {
+    points.push_back({Series::objective, tick.value, updates.value, 0, value});
+  }
+  std::vector<Point> points;
+  std::uint64_t sent = 0;
+};
+
+}  // namespace
+
+/// One run, from RankStart to the last RankIdle.
+class PoolRun {
+ public:
+  PoolRun(Transport& transport, RunListener& listener, const StartRun& start, std::string folder,
+          std::uint32_t tag)
+      : transport_(transport),
+        listener_(listener),
+        run_(start.run),
+        config_(JobConfig::from(check_job(start.spec))),
+        folder_(std::move(folder)),
+        begun_(Clock::now()) {
+    const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
+    ranks_ = start.ranks;
+    if (ranks_.size() > rows) ranks_.resize(rows);
+    const RankStart message{run_.job, run_.attempt, start.spec, ranks_, tag};
+    const std::string bytes = encode_control(message);
+    for (const std::uint32_t rank : ranks_) {
+      transport_.send_control(static_cast<int>(rank), bytes);
+      members_.insert(rank);
+    }
+    outstanding_.resize(rows);
+  }
+
+  ~PoolRun() {
+    std::error_code ignored;
+    if (!handed_over_) std::filesystem::remove_all(folder_, ignored);
+  }
+  PoolRun(const PoolRun&) = delete;
+  PoolRun& operator=(const PoolRun&) = delete;
+
+  bool uses(std::uint32_t rank) const { return members_.contains(rank); }
+
+  void on(RankReady ready) {
+    ready_.insert(ready.rank);
+    if (!shape_) {
+      shape_ = std::move(ready.shape);
+      data_ = std::move(ready.data);
+    }
+  }
+  void on(const ReportMessage& message) {
+    if (stopping_) return;
+    outstanding_.at(static_cast<std::size_t>(message.report.row.value)) -=
+        static_cast<std::int64_t>(message.report.records.size());
+    guarded([&] { control_->on_report(message.report); });
+  }
+  void on(FinalMessage message) {
+    if (!stopping_) control_->on_final(std::move(message.final));
+  }
+  void on(const RankFault& fault) {
+    fail("rank " + std::to_string(fault.rank) + ": " + fault.message);
+  }
+  void on(const RankIdle& idle) { idle_.insert(idle.rank); }
+
+  void cancel() { stop(RunOutcome::cancelled, ""); }
+  void fail(const std::string& message) { stop(RunOutcome::failed, message); }
+
+  /// All ranks have left the run.
+  bool over() const { return idle_.size() == ranks_.size(); }
+
+  bool poll() {
+    if (stopping_) return false;
+    bool moved = false;
+    guarded([&] { moved = work(); });
+    return moved;
+  }
+
+  void finish() {
+    Value summary;
+    std::string folder;
+    if (outcome_ == RunOutcome::succeeded) {
+      guarded([&] {
+        flush_points(true);
+        summary = control_->summary();
+        add_provenance(summary);
+        files_->finish(summary, control_->weights());
+      });
+      // Unless the files could not be written, which makes it a failure.
+      if (outcome_ == RunOutcome::succeeded) {
+        folder = folder_;
+        handed_over_ = true;
+        send_progress();
+      }
+    }
+    listener_.ended(run_, outcome_, message_, folder, summary);
+  }
+
+ private:
+  template <class Work>
+  void guarded(Work&& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      fail(error.what());
+      // Also what goes wrong at the end, when the ranks have stopped.
+      outcome_ = RunOutcome::failed;
+      message_ = error.what();
+    }
+  }
+
+  bool work() {
+    if (!control_) {
+      if (ready_.size() < ranks_.size()) return false;
+      listener_.started(run_);
+      std::filesystem::create_directories(folder_);
+      files_ = std::make_unique<ResultFiles>(folder_);
+      control_ = std::make_unique<RunControl>(config_, *shape_,
+                                              std::vector<RunSink*>{files_.get(), &collector_});
+    }
+    if (!planned_) {
+      planned_ = control_->plan(planned_per_turn);
+      return true;
+    }
+    if (control_->divergence() || control_->finished()) {
+      const auto& divergence = control_->divergence();
+      stop(RunOutcome::succeeded, divergence ? "diverged at tick " +
+                                                   std::to_string(divergence->tick.value) + ": " +
+                                                   divergence->what
+                                             : "");
+      return true;
+    }
+    const bool moved = listener_.keeps_up() && hand_out();
+    const auto now = Clock::now();
+    if (now - points_sent_ >= points_interval) {
+      points_sent_ = now;
+      flush_points(false);
+    }
+    if (now - progress_sent_ >= progress_interval) {
+      progress_sent_ = now;
+      send_progress();
+    }
+    return moved;
+  }
+
+  bool hand_out() {
+    bool moved = false;
+    const int rows = control_->header().rows();
+    for (int r = 0; r < rows; ++r) {
+      std::int64_t& outstanding = outstanding_[static_cast<std::size_t>(r)];
+      if (outstanding >= outstanding_max) continue;
+      auto window = control_->next_window(Row(r), window_size);
+      if (!window) continue;
+      outstanding +=
+          std::count_if(window->instructions.begin(), window->instructions.end(),
+                        [](const Instruction& i) { return i.kind != Instruction::Kind::observe; });
+      const auto member =
+          static_cast<std::size_t>(rank_of_row(r, rows, static_cast<int>(ranks_.size())));
+      transport_.send_control(static_cast<int>(ranks_[member]),
+                              encode_control(WindowMessage{run_.job, std::move(*window)}));
+      moved = true;
+    }
+    return moved;
+  }
+
+  void flush_points(bool all) {
+    auto& points = collector_.points;
+    std::size_t at = 0;
+    while (at < points.size() && (all || listener_.keeps_up())) {
+      const std::size_t end = std::min(points.size(), at + points_per_message_max);
+      listener_.points(run_, collector_.sent,
+                       {points.begin() + static_cast<std::ptrdiff_t>(at),
+                        points.begin() + static_cast<std::ptrdiff_t>(end)});
+      collector_.sent += end - at;
+      at = end;
+    }
+    points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  void send_progress() {
+    const RunTotals& totals = control_->totals();
+    Progress progress;
+    progress.ticks_done = control_->now().value;
+    progress.ticks_total = totals.makespan.value;
+    progress.updates_done = control_->metrics().versions().updates().value;
+    progress.updates_total = totals.updates;
+    progress.microbatches_done = control_->metrics().microbatches();
+    progress.microbatches_total = totals.microbatches;
+    listener_.progress(run_, progress);
+  }
+
+  void stop(RunOutcome outcome, const std::string& message) {
+    if (std::exchange(stopping_, true)) return;
+    outcome_ = outcome;
+    message_ = message;
+    const std::string bytes = encode_control(RankStop{run_.job});
+    for (const std::uint32_t rank : ranks_) transport_.send_control(static_cast<int>(rank), bytes);
+  }
+
+  void add_provenance(Value& summary) const {
+    summary.set("ranks", static_cast<std::int64_t>(ranks_.size()));
+    summary.set("attempt", static_cast<std::int64_t>(run_.attempt));
+    const std::chrono::duration<double> wall = Clock::now() - begun_;
+    pipewright::add_provenance(summary, config_.tree, data_, wall.count());
+  }
+
+  Transport& transport_;
+  RunListener& listener_;
+  RunId run_;
+  JobConfig config_;
+  std::string folder_;
+  Clock::time_point begun_;
+  std::vector<std::uint32_t> ranks_;
+  std::set<std::uint32_t> members_, ready_, idle_;
+  std::optional<ObjectiveShape> shape_;
+  std::vector<HashedFile> data_;
+  PointCollector collector_;
+  std::unique_ptr<ResultFiles> files_;
+  std::unique_ptr<RunControl> control_;
+  bool planned_ = false;
+  std::vector<std::int64_t> outstanding_;  // per row: actions handed out and not reported
+  Clock::time_point points_sent_, progress_sent_;
+  bool stopping_ = false;
+  bool handed_over_ = false;
+  RunOutcome outcome_ = RunOutcome::failed;
+  std::string message_;
+};
+
+Coordinator::Coordinator(Transport& transport, RunListener& listener, std::string spool)
+    : transport_(transport), listener_(listener), spool_(std::move(spool)) {}
+Coordinator::~Coordinator() = default;
+
+void Coordinator::start(const StartRun& start) {
+  const auto refuse = [&](const std::string& why) {
+    throw ProtocolError("job " + std::to_string(start.run.job) + " cannot be started: " + why);
+  };
+  if (start.ranks.empty()) refuse("it has no ranks");
+  if (runs_.contains(start.run.job)) refuse("it is running");
+  for (std::size_t i = 0; i < start.ranks.size(); ++i) {
+    const std::uint32_t rank = start.ranks[i];
+    if (rank >= static_cast<std::uint32_t>(transport_.size()) ||
+        (i > 0 && rank <= start.ranks[i - 1])) {
+      refuse("its ranks are not ascending ranks of this world of " +
+             std::to_string(transport_.size()));
+    }
+    for (const auto& [job, run] : runs_) {
+      if (run->uses(rank))
+        refuse("rank " + std::to_string(rank) + " has job " + std::to_string(job));
+    }
+  }
+  const std::string folder =
+      spool_ + "/job-" + std::to_string(start.run.job) + "-" + std::to_string(start.run.attempt);
+  try {
+    runs_.emplace(start.run.job, std::make_unique<PoolRun>(transport_, listener_, start, folder,
+                                                           next_tag_++ % tags));
+  } catch (const ConfigError& error) {
+    // The daemon has checked the job, so this is a job of another version.
+    listener_.ended(start.run, RunOutcome::failed, error.what(), "", {});
+  }
+}
+
+void Coordinator::cancel(RunId run) {
+  const auto at = runs_.find(run.job);
+  if (at != runs_.end()) at->second->cancel();
+}
+
+void Coordinator::on_control(ControlMessage message) {
+  std::visit(
+      [&](auto& what) {
+        if constexpr (requires(PoolRun & run) { run.on(std::move(what)); }) {
+          const auto at = runs_.find(what.job);
+          if (at == runs_.end()) {
+            throw ProtocolError("a rank reports on job " + std::to_string(what.job) +
+                                ", which does not run");
+          }
+          at->second->on(std::move(what));
+        } else {
+          throw ProtocolError("a control message that only a rank can use");
+        }
+      },
+      message);
+}
+
+bool Coordinator::poll() {
+  bool moved = false;
+  for (auto it = runs_.begin(); it != runs_.end();) {
+    if (it->second->over()) {
+      it->second->finish();
+      it = runs_.erase(it);
+      moved = true;
+    } else {
+      moved = it->second->poll() || moved;
+      ++it;
+    }
+  }
+  return moved;
+}
+
+}  // namespace pipewright

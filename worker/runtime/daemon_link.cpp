@@ -1,0 +1,281 @@
+#include "worker/runtime/daemon_link.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "worker/runtime/asio.hpp"
+
+namespace pipewright {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+DaemonAddress daemon_address(const std::string& url, const std::string& token_file) {
+  static constexpr std::string_view scheme = "http://";
+  std::string_view rest = url;
+  const bool is_http = rest.starts_with(scheme);
+  if (is_http) rest.remove_prefix(scheme.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  const std::size_t colon = rest.rfind(':');
+  if (!is_http || colon == std::string_view::npos || colon == 0 ||
+      !parse_integer(rest.substr(colon + 1))) {
+    throw ConfigError("--daemon: '" + url + "' is not an address like http://127.0.0.1:7070");
+  }
+  DaemonAddress address{
+      std::string(rest.substr(0, colon)), std::string(rest.substr(colon + 1)), {}};
+  std::ifstream file(token_file);
+  std::getline(file, address.token);
+  address.token = std::string(trim(address.token));
+  if (!file || address.token.empty()) {
+    throw ConfigError("--token-file: no token can be read from '" + token_file + "'");
+  }
+  return address;
+}
+
+class DaemonLink::Impl {
+ public:
+  Impl(const DaemonAddress& address, const PoolHello& hello, std::chrono::seconds deadline)
+      : address_(address), socket_(io_), wake_writer_(io_), heartbeat_(io_) {
+    alive();
+    asio::co_spawn(
+        io_, [this, hello, deadline] { return run(hello, deadline); }, asio::detached);
+    thread_ = std::thread([this] { io_.run(); });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return welcomed_ || lost_; });
+    if (!welcomed_) {
+      const std::string why = *lost_;
+      lock.unlock();
+      stop();
+      throw Error("cannot attach to the daemon at http://" + address_.host + ":" + address_.port +
+                  ": " + why);
+    }
+  }
+  ~Impl() { stop(); }
+
+  void send(const PoolFrame& frame) {
+    std::string bytes = encode_pool_frame(frame);
+    queued_bytes_ += bytes.size();
+    asio::post(io_, [this, bytes = std::move(bytes)]() mutable {
+      outgoing_.push_back(std::move(bytes));
+      wake_writer_.cancel();
+    });
+  }
+
+  std::optional<DaemonFrame> poll() {
+    const std::lock_guard lock(mutex_);
+    if (incoming_.empty()) return std::nullopt;
+    DaemonFrame frame = std::move(incoming_.front());
+    incoming_.pop_front();
+    return frame;
+  }
+
+  void wait(std::chrono::microseconds longest) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, longest, [&] { return !incoming_.empty() || lost_; });
+  }
+
+  std::optional<std::string> lost() const {
+    const std::lock_guard lock(mutex_);
+    return lost_;
+  }
+
+  std::size_t queued_bytes() const { return queued_bytes_; }
+  void alive() { alive_at_ = Clock::now().time_since_epoch().count(); }
+
+ private:
+  /// Ends the thread after what is queued has been sent, or soon.
+  void stop() {
+    if (!thread_.joinable()) return;
+    static constexpr std::chrono::seconds patience{2};
+    const auto deadline = Clock::now() + patience;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_until(lock, deadline, [&] { return lost_ || queued_bytes_ == 0; });
+    }
+    asio::post(io_, [this] { io_.stop(); });
+    thread_.join();
+  }
+
+  void lose(const std::string& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!lost_) lost_ = why;
+    }
+    changed_.notify_all();
+    boost::system::error_code ignored;
+    beast::get_lowest_layer(socket_).socket().close(ignored);
+    wake_writer_.cancel();
+    heartbeat_.cancel();
+  }
+
+  asio::awaitable<void> run(PoolHello hello, std::chrono::seconds deadline) {
+    try {
+      co_await connect(deadline);
+      co_await write(encode_pool_frame(hello));
+      const DaemonFrame answer = co_await read();
+      if (const auto* refused = std::get_if<Refused>(&answer)) {
+        lose("it refuses: " + refused->reason);
+        co_return;
+      }
+      const auto* welcome = std::get_if<Welcome>(&answer);
+      if (welcome == nullptr) {
+        lose("it answers with something else than a welcome");
+        co_return;
+      }
+      interval_ =
+          std::chrono::milliseconds(std::max<std::uint32_t>(welcome->heartbeat_interval_ms, 10));
+      beast::get_lowest_layer(socket_).expires_never();
+      asio::co_spawn(
+          io_, [this] { return write_queue(); }, asio::detached);
+      asio::co_spawn(
+          io_, [this] { return send_heartbeats(); }, asio::detached);
+      {
+        const std::lock_guard lock(mutex_);
+        welcomed_ = true;
+      }
+      changed_.notify_all();
+      while (true) {
+        // The daemon sends something at least every interval; after several of silence it is gone.
+        beast::get_lowest_layer(socket_).expires_after(interval_ * 5);
+        DaemonFrame frame = co_await read();
+        if (std::holds_alternative<Heartbeat>(frame)) continue;
+        {
+          const std::lock_guard lock(mutex_);
+          incoming_.push_back(std::move(frame));
+        }
+        changed_.notify_all();
+      }
+    } catch (const std::exception& error) {
+      lose(error.what());
+    }
+  }
+
+  asio::awaitable<void> connect(std::chrono::seconds deadline) {
+    tcp::resolver resolver(io_);
+    const auto endpoints =
+        co_await resolver.async_resolve(address_.host, address_.port, asio::use_awaitable);
+    auto& lowest = beast::get_lowest_layer(socket_);
+    lowest.expires_after(deadline);
+    co_await lowest.async_connect(endpoints, asio::use_awaitable);
+    lowest.socket().set_option(tcp::no_delay(true));
+    const std::string authorization = "Bearer " + address_.token;
+    socket_.set_option(
+        websocket::stream_base::decorator([authorization](websocket::request_type& request) {
+          request.set(beast::http::field::authorization, authorization);
+        }));
+    static constexpr std::size_t frame_bytes_max = std::size_t{64} << 20;
+    socket_.read_message_max(frame_bytes_max);
+    socket_.binary(true);
+    websocket::response_type response;
+    boost::system::error_code fault;
+    co_await socket_.async_handshake(response, address_.host + ":" + address_.port,
+                                     "/v1/pools/attach",
+                                     asio::redirect_error(asio::use_awaitable, fault));
+    if (fault == websocket::error::upgrade_declined) {
+      throw Error("it answers with status " + std::to_string(response.result_int()) +
+                  (response.result_int() == 401 ? ": the token is wrong" : ""));
+    }
+    if (fault) throw boost::system::system_error(fault);
+  }
+
+  asio::awaitable<void> write(std::string bytes) {
+    co_await socket_.async_write(asio::buffer(bytes), asio::use_awaitable);
+    last_written_ = Clock::now();
+  }
+
+  asio::awaitable<DaemonFrame> read() {
+    beast::flat_buffer buffer;
+    co_await socket_.async_read(buffer, asio::use_awaitable);
+    const auto data = buffer.cdata();
+    co_return decode_daemon_frame({static_cast<const char*>(data.data()), data.size()});
+  }
+
+  /// The only writer, so that messages never mix.
+  asio::awaitable<void> write_queue() {
+    try {
+      while (true) {
+        while (!outgoing_.empty()) {
+          const std::string bytes = std::move(outgoing_.front());
+          outgoing_.pop_front();
+          const std::size_t size = bytes.size();
+          co_await write(bytes);
+          queued_bytes_ -= size;
+          changed_.notify_all();
+        }
+        boost::system::error_code woken;
+        wake_writer_.expires_after(std::chrono::hours(1));
+        co_await wake_writer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+        if (lost()) co_return;
+      }
+    } catch (const std::exception& error) {
+      lose(error.what());
+    }
+  }
+
+  asio::awaitable<void> send_heartbeats() {
+    static constexpr std::chrono::minutes patience{1};
+    while (!lost()) {
+      heartbeat_.expires_after(interval_ / 2);
+      boost::system::error_code woken;
+      co_await heartbeat_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      const Clock::time_point alive_at{Clock::duration(alive_at_.load())};
+      const bool is_silent = Clock::now() - last_written_ >= interval_ / 2;
+      if (is_silent && outgoing_.empty() && Clock::now() - alive_at < patience) {
+        std::string bytes = encode_pool_frame(Heartbeat{});
+        queued_bytes_ += bytes.size();
+        outgoing_.push_back(std::move(bytes));
+        wake_writer_.cancel();
+      }
+    }
+  }
+
+  DaemonAddress address_;
+  asio::io_context io_;
+  websocket::stream<beast::tcp_stream> socket_;
+  asio::steady_timer wake_writer_, heartbeat_;
+  std::deque<std::string> outgoing_;  // of the link's thread, like the next two
+  Clock::time_point last_written_;
+  std::chrono::milliseconds interval_{0};
+  std::atomic<std::size_t> queued_bytes_{0};
+  std::atomic<Clock::rep> alive_at_{0};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<DaemonFrame> incoming_;  // guarded by the mutex, like the next two
+  bool welcomed_ = false;
+  std::optional<std::string> lost_;
+  std::thread thread_;
+};
+
+DaemonLink::DaemonLink(const DaemonAddress& address, const PoolHello& hello,
+                       std::chrono::seconds deadline)
+    : impl_(std::make_unique<Impl>(address, hello, deadline)) {}
+DaemonLink::~DaemonLink() = default;
+void DaemonLink::send(const PoolFrame& frame) {
+  impl_->send(frame);
+}
+std::optional<DaemonFrame> DaemonLink::poll() {
+  return impl_->poll();
+}
+void DaemonLink::wait(std::chrono::microseconds longest) {
+  impl_->wait(longest);
+}
+std::optional<std::string> DaemonLink::lost() const {
+  return impl_->lost();
+}
+std::size_t DaemonLink::queued_bytes() const {
+  return impl_->queued_bytes();
+}
+void DaemonLink::alive() {
+  impl_->alive();
+}
+
+}  // namespace pipewright

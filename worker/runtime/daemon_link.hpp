@@ -1,0 +1,49 @@
+// The coordinator's connection to the daemon: a WebSocket in a thread of its own (the only other
+// thread of a rank), so that heartbeats go on while the ranks compute. The thread of the ranks
+// sends and polls; nothing here calls MPI.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proto/codec/pool.hpp"
+
+namespace pipewright {
+
+struct DaemonAddress {
+  std::string host, port;
+  std::string token;
+};
+
+/// "http://host:port" and the content of a token file. Throws ConfigError.
+DaemonAddress daemon_address(const std::string& url, const std::string& token_file);
+
+class DaemonLink {
+ public:
+  /// Connects and says hello; waits for the welcome for `deadline` at most. Throws Error when there
+  /// is no such daemon or it refuses.
+  DaemonLink(const DaemonAddress& address, const PoolHello& hello, std::chrono::seconds deadline);
+  ~DaemonLink();
+
+  /// Queues a frame. Frames are sent in order.
+  void send(const PoolFrame& frame);
+  /// A frame that has come, or nothing.
+  std::optional<DaemonFrame> poll();
+  /// Sleeps until a frame has come, the connection is lost, or the time has passed.
+  void wait(std::chrono::microseconds longest);
+  /// Why the connection is gone, or nothing while it stands.
+  std::optional<std::string> lost() const;
+  /// Bytes that are queued and not sent.
+  std::size_t queued_bytes() const;
+  /// The link sends heartbeats only while this is called at least once a minute: a coordinator that
+  /// hangs must not look alive.
+  void alive();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,292 @@
+#include "worker/runtime/pool.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/train/result_files.hpp"
+#include "worker/runtime/backoff.hpp"
+#include "worker/runtime/coordinator.hpp"
+#include "worker/runtime/rank_worker.hpp"
+
+namespace pipewright {
+
+namespace {
+
+// A rank in a run waits for messages that come within microseconds, an idle one for a person.
+constexpr std::chrono::microseconds sleep_in_run_max{100};
+constexpr std::chrono::microseconds sleep_idle_max{1000};
+
+bool is_for_coordinator(const ControlMessage& message) {
+  return std::holds_alternative<RankReady>(message) ||
+         std::holds_alternative<ReportMessage>(message) ||
+         std::holds_alternative<FinalMessage>(message) ||
+         std::holds_alternative<RankFault>(message) || std::holds_alternative<RankIdle>(message);
+}
+
+/// One turn of a rank: control messages, then its rows. `coordinator` is null but on rank 0.
+bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinator) {
+  bool moved = false;
+  while (auto arrival = transport.poll_control()) {
+    moved = true;
+    ControlMessage message = decode_control(arrival->bytes);
+    if (coordinator != nullptr && is_for_coordinator(message)) {
+      coordinator->on_control(std::move(message));
+    } else {
+      worker.on_control(std::move(message));
+    }
+  }
+  moved = worker.poll() || moved;
+  if (coordinator != nullptr) moved = coordinator->poll() || moved;
+  return moved;
+}
+
+void sleep_for(std::chrono::microseconds time) {
+  std::this_thread::sleep_for(time);
+}
+
+/// What a pool says of its runs, as frames to the daemon.
+class LinkListener : public RunListener {
+ public:
+  explicit LinkListener(DaemonLink& link) : link_(link) {}
+  ~LinkListener() override {
+    for (const Upload& upload : uploads_) remove(upload.folder);
+  }
+
+  void started(RunId run) override { link_.send(RunStarted{run}); }
+  void points(RunId run, std::uint64_t first_index, std::vector<Point> points) override {
+    link_.send(RunPoints{run, first_index, std::move(points)});
+  }
+  void progress(RunId run, const Progress& progress) override {
+    link_.send(RunProgress{run, progress});
+  }
+  void log(RunId run, LogLine line) override { link_.send(RunLog{run, std::move(line)}); }
+
+  void ended(RunId run, RunOutcome outcome, const std::string& message, const std::string& folder,
+             const Value& summary) override {
+    RunEnded end{run, outcome, message,
+                 outcome == RunOutcome::succeeded ? to_json(summary) : std::string()};
+    uploads_.push_back({std::move(end), folder, 0, 0});
+  }
+
+  bool keeps_up() const override { return link_.queued_bytes() < queued_bytes_max; }
+
+  /// Sends the next part of the files of a run that has ended, and its end after them.
+  bool upload() {
+    if (uploads_.empty() || !keeps_up()) return false;
+    Upload& upload = uploads_.front();
+    if (upload.folder.empty() || upload.file == ResultFiles::names().size()) {
+      link_.send(upload.end);
+      remove(upload.folder);
+      uploads_.pop_front();
+      return true;
+    }
+    send_part(upload);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t queued_bytes_max = std::size_t{8} << 20;
+
+  struct Upload {
+    RunEnded end;
+    std::string folder;
+    std::size_t file;
+    std::uint64_t offset;
+  };
+
+  static void remove(const std::string& folder) {
+    std::error_code ignored;
+    if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
+  }
+
+  void send_part(Upload& upload) {
+    const std::string& name = ResultFiles::names()[upload.file];
+    std::ifstream in(upload.folder + "/" + name, std::ios::binary);
+    RunFileChunk chunk{upload.end.run, name, upload.offset, {}, false};
+    if (in) {
+      in.seekg(static_cast<std::streamoff>(upload.offset));
+      chunk.data.resize(file_chunk_bytes_max);
+      in.read(chunk.data.data(), static_cast<std::streamsize>(chunk.data.size()));
+      chunk.data.resize(static_cast<std::size_t>(in.gcount()));
+      chunk.last = in.peek() == std::ifstream::traits_type::eof();
+      upload.offset += chunk.data.size();
+      link_.send(chunk);
+    }
+    // A file that is not there (the weights of a diverged run) is left out.
+    if (!in.good() || chunk.last) {
+      ++upload.file;
+      upload.offset = 0;
+    }
+  }
+
+  DaemonLink& link_;
+  std::deque<Upload> uploads_;
+};
+
+/// Keeps what one run without a daemon gives.
+class StandaloneListener : public RunListener {
+ public:
+  StandaloneListener(std::string out, const std::function<void(const Progress&)>& on_progress)
+      : out_(std::move(out)), on_progress_(on_progress) {}
+
+  void started(RunId) override {}
+  void points(RunId, std::uint64_t, std::vector<Point>) override {}
+  void progress(RunId, const Progress& progress) override {
+    if (on_progress_) on_progress_(progress);
+  }
+  void log(RunId, LogLine) override {}
+  bool keeps_up() const override { return true; }
+
+  void ended(RunId, RunOutcome outcome, const std::string& message, const std::string& folder,
+             const Value& summary) override {
+    result = {outcome, message, summary};
+    has_ended = true;
+    if (folder.empty()) return;
+    std::filesystem::create_directories(out_);
+    for (const std::string& name : ResultFiles::names()) {
+      const std::filesystem::path to = std::filesystem::path(out_) / name;
+      std::filesystem::remove(to);
+      if (std::filesystem::exists(folder + "/" + name)) {
+        std::filesystem::copy_file(folder + "/" + name, to);
+      }
+    }
+    std::filesystem::remove_all(folder);
+  }
+
+  StandaloneResult result;
+  bool has_ended = false;
+
+ private:
+  std::string out_;
+  const std::function<void(const Progress&)>& on_progress_;
+};
+
+/// What each frame of the daemon leads to.
+class FrameHandler {
+ public:
+  explicit FrameHandler(Coordinator& coordinator) : coordinator_(coordinator) {}
+
+  void operator()(const StartRun& start) { coordinator_.start(start); }
+  void operator()(const CancelRun& cancel) { coordinator_.cancel(cancel.run); }
+  void operator()(const ShutDown& shut_down) {
+    reason = "the daemon says to leave: " + shut_down.reason;
+  }
+  void operator()(const Refused& refused) { reason = "the daemon refuses: " + refused.reason; }
+  // Acknowledgements: this pool ends with its connection, so it keeps nothing to send again.
+  void operator()(const PointsStored&) {}
+  void operator()(const RunEndStored&) {}
+  void operator()(const Welcome&) {}
+  void operator()(const Heartbeat&) {}
+
+  std::string reason;
+
+ private:
+  Coordinator& coordinator_;
+};
+
+}  // namespace
+
+std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me) {
+  std::vector<RankInfo> ranks(static_cast<std::size_t>(transport.size()));
+  ranks[0] = me;
+  Backoff backoff;
+  for (int missing = transport.size() - 1; missing > 0;) {
+    const auto arrival = transport.poll_control();
+    if (!arrival) {
+      backoff.wait(sleep_idle_max, sleep_for);
+      continue;
+    }
+    const ControlMessage message = decode_control(arrival->bytes);
+    const auto* hello = std::get_if<RankHello>(&message);
+    if (hello == nullptr) throw ProtocolError("a rank says something before who it is");
+    ranks.at(static_cast<std::size_t>(arrival->from)) = hello->info;
+    --missing;
+  }
+  return ranks;
+}
+
+void shut_down_ranks(Transport& transport) {
+  for (int rank = 1; rank < transport.size(); ++rank) {
+    transport.send_control(rank, encode_control(RankShutDown{}));
+  }
+  Backoff backoff;
+  while (!transport.sends_done()) backoff.wait(sleep_idle_max, sleep_for);
+}
+
+void serve_rank(Transport& transport, const RankInfo& me) {
+  transport.send_control(0, encode_control(RankHello{me}));
+  RankWorker worker(transport);
+  Backoff backoff;
+  while (!worker.shut_down()) {
+    if (take_turn(transport, worker, nullptr)) {
+      backoff.reset();
+    } else {
+      backoff.wait(worker.has_run() ? sleep_in_run_max : sleep_idle_max, sleep_for);
+    }
+  }
+}
+
+PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& spool,
+                   const std::atomic<bool>& stop) {
+  RankWorker worker(transport);
+  LinkListener listener(link);
+  Coordinator coordinator(transport, listener, spool);
+  FrameHandler handler(coordinator);
+  Backoff backoff;
+  while (handler.reason.empty()) {
+    link.alive();
+    bool moved = false;
+    if (const auto why = link.lost()) {
+      handler.reason = "the connection to the daemon is lost: " + *why;
+    } else if (stop) {
+      handler.reason = "told to stop by a signal";
+      link.send(PoolGoodbye{handler.reason});
+    }
+    while (const auto frame = link.poll()) {
+      std::visit(handler, *frame);
+      moved = true;
+    }
+    moved = take_turn(transport, worker, &coordinator) || moved;
+    moved = listener.upload() || moved;
+    if (moved) {
+      backoff.reset();
+    } else {
+      backoff.wait(coordinator.has_runs() ? sleep_in_run_max : sleep_idle_max,
+                   [&](std::chrono::microseconds time) { link.wait(time); });
+    }
+  }
+  // Ranks that are in the middle of a run would wait for each other: that world has to be ended as
+  // a whole.
+  return {handler.reason, !coordinator.has_runs()};
+}
+
+StandaloneResult run_standalone(Transport& transport, const Value& job, const std::string& out,
+                                const std::function<void(const Progress&)>& on_progress) {
+  RankWorker worker(transport);
+  StandaloneListener listener(out, on_progress);
+  Coordinator coordinator(transport, listener, out + ".partial");
+  StartRun start{{1, 1}, job, {}};
+  const auto wanted = JobConfig::from(check_job(job)).ranks;
+  const int ranks = wanted > 0 ? std::min(wanted, transport.size()) : transport.size();
+  start.ranks.resize(static_cast<std::size_t>(ranks));
+  std::iota(start.ranks.begin(), start.ranks.end(), 0u);
+  coordinator.start(start);
+  Backoff backoff;
+  while (!listener.has_ended) {
+    if (take_turn(transport, worker, &coordinator)) {
+      backoff.reset();
+    } else {
+      backoff.wait(sleep_in_run_max, sleep_for);
+    }
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(out + ".partial", ignored);
+  return listener.result;
+}
+
+}  // namespace pipewright

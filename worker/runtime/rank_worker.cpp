@@ -1,0 +1,211 @@
+#include "worker/runtime/rank_worker.hpp"
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "core/base/check.hpp"
+#include "core/base/error.hpp"
+#include "core/train/setup.hpp"
+#include "proto/codec/provenance.hpp"
+
+namespace pipewright {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Rows report at least this often while they have something to say, so that curves are live.
+constexpr std::chrono::milliseconds report_interval{20};
+constexpr std::size_t report_records_max = 256;
+/// How long a rank works before it looks at its other duties.
+constexpr int steps_per_turn = 64;
+
+}  // namespace
+
+/// The rows of one run on this rank.
+class RankRun : public Outbox {
+ public:
+  RankRun(Transport& world, const RankStart& start,
+          std::function<void(const ControlMessage&)> report)
+      : job_(start.job), report_(std::move(report)) {
+    const std::vector<int> ranks(start.ranks.begin(), start.ranks.end());
+    transport_ = world.open_run(ranks, static_cast<int>(start.communicator_tag));
+  }
+
+  std::uint32_t job() const { return job_; }
+
+  bool stopping = false;      // failed, or told to stop: executes no more
+  bool told_to_stop = false;  // and waits for the others to close
+
+  /// Reads the data and makes the rows. Throws what a user's mistake throws.
+  RankReady prepare(const Value& spec) {
+    const JobConfig config = JobConfig::from(check_job(spec));
+    DiskFiles disk;
+    HashingFiles files(disk);
+    const std::unique_ptr<Objective> objective = config.load_objective(files);
+    total_rows_ = config.schedule_header().rows();
+    for (int r = 0; r < total_rows_; ++r) {
+      if (rank_of_row(r, total_rows_, transport_->size()) != transport_->rank()) continue;
+      if (rows_.empty()) first_row_ = r;
+      rows_.push_back(
+          {std::make_unique<RowRunner>(make_row(config, *objective, files, Row(r)), *this)});
+    }
+    RankReady ready;
+    ready.job = job_;
+    ready.shape = objective->shape();
+    ready.data = files.files();
+    last_report_ = Clock::now();
+    return ready;
+  }
+
+  void append(const Window& window) {
+    if (Hosted* hosted = find(window.row)) {
+      hosted->runner->append(window);
+      return;
+    }
+    throw ProtocolError("a window for row " + std::to_string(window.row.value) +
+                        ", which this rank does not host");
+  }
+
+  void send(Message message) override {
+    if (Hosted* hosted = find(message.to_row)) {
+      hosted->runner->deliver(std::move(message));
+      return;
+    }
+    transport_->send(rank_of_row(message.to_row.value, total_rows_, transport_->size()),
+                     std::move(message));
+  }
+
+  bool poll() {
+    bool moved = false;
+    while (auto message = transport_->poll()) {
+      moved = true;
+      Hosted* hosted = find(message->to_row);
+      if (hosted == nullptr) {
+        throw ProtocolError("a message for row " + std::to_string(message->to_row.value) +
+                            ", which this rank does not host");
+      }
+      hosted->runner->deliver(std::move(*message));
+    }
+    const bool report_is_due = Clock::now() - last_report_ >= report_interval;
+    for (Hosted& hosted : rows_) {
+      RowRunner::Step step = RowRunner::Step::ran;
+      for (int i = 0; i < steps_per_turn && step == RowRunner::Step::ran; ++i) {
+        step = hosted.runner->step();
+        moved = moved || step == RowRunner::Step::ran;
+      }
+      send_report(hosted, step, report_is_due);
+    }
+    if (report_is_due) last_report_ = Clock::now();
+    return moved;
+  }
+
+  void begin_close() { transport_->begin_close(); }
+  bool closed() { return transport_->closed(); }
+
+ private:
+  struct Hosted {
+    std::unique_ptr<RowRunner> runner;
+    bool final_sent = false;
+  };
+
+  Hosted* find(Row row) {
+    const int at = row.value - first_row_;
+    if (at < 0 || at >= static_cast<int>(rows_.size())) return nullptr;
+    return &rows_[static_cast<std::size_t>(at)];
+  }
+
+  void send_report(Hosted& hosted, RowRunner::Step step, bool is_due) {
+    const bool needs_more = step == RowRunner::Step::starved || step == RowRunner::Step::finished;
+    if (hosted.runner->has_report() &&
+        (is_due || needs_more || hosted.runner->records() >= report_records_max)) {
+      report_(ReportMessage{job_, hosted.runner->take_report()});
+    }
+    if (step == RowRunner::Step::finished && !std::exchange(hosted.final_sent, true)) {
+      report_(FinalMessage{job_, hosted.runner->take_final()});
+    }
+  }
+
+  std::uint32_t job_;
+  std::function<void(const ControlMessage&)> report_;
+  std::unique_ptr<RunTransport> transport_;
+  int total_rows_ = 0;
+  int first_row_ = 0;
+  std::vector<Hosted> rows_;
+  Clock::time_point last_report_;
+};
+
+RankWorker::RankWorker(Transport& transport) : transport_(transport) {}
+RankWorker::~RankWorker() = default;
+
+void RankWorker::report(const ControlMessage& message) {
+  transport_.send_control(0, encode_control(message));
+}
+
+void RankWorker::start(RankStart start) {
+  PW_CHECK(!run_,
+           "rank " << transport_.rank() << " is given job " << start.job << " while it has a run");
+  run_ = std::make_unique<RankRun>(transport_, start,
+                                   [this](const ControlMessage& message) { report(message); });
+  RankReady ready = run_->prepare(start.spec);
+  ready.rank = static_cast<std::uint32_t>(transport_.rank());
+  report(ready);
+}
+
+void RankWorker::on_control(ControlMessage message) {
+  if (std::holds_alternative<RankShutDown>(message)) {
+    shut_down_ = true;
+    return;
+  }
+  try {
+    if (auto* begin = std::get_if<RankStart>(&message)) {
+      start(std::move(*begin));
+    } else if (auto* window = std::get_if<WindowMessage>(&message)) {
+      // One that was under way when the run failed here.
+      if (run_ && !run_->stopping) run_->append(window->window);
+    } else if (std::holds_alternative<RankStop>(message)) {
+      PW_CHECK(run_,
+               "rank " << transport_.rank() << " is told to stop a run that it does not have");
+      run_->stopping = true;
+      run_->told_to_stop = true;
+      run_->begin_close();
+    } else {
+      throw ProtocolError("a control message that only the coordinator can use");
+    }
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
+void RankWorker::fail(const std::exception& error) {
+  PW_CHECK(run_, "rank " << transport_.rank() << " fails without a run: " << error.what());
+  if (std::exchange(run_->stopping, true)) return;
+  // Out of memory is told as such: the job asks for more than this machine has.
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  report(RankFault{run_->job(), static_cast<std::uint32_t>(transport_.rank()),
+                   no_memory ? "out of memory" : error.what()});
+}
+
+bool RankWorker::poll() {
+  if (!run_) return false;
+  if (run_->told_to_stop) {
+    if (!run_->closed()) return false;
+    const RankIdle idle{run_->job(), static_cast<std::uint32_t>(transport_.rank())};
+    run_.reset();
+    report(idle);
+    return true;
+  }
+  if (run_->stopping) return false;
+  try {
+    return run_->poll();
+  } catch (const std::exception& error) {
+    fail(error);
+    return true;
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,44 @@
+// One rank's part in runs: hosts rows, executes windows, reports to the coordinator (rank 0 of the
+// world). A rank takes part in one run at a time.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "proto/codec/control.hpp"
+#include "worker/transport/transport.hpp"
+
+namespace pipewright {
+
+class RankRun;
+
+/// The run's rank that hosts a row: rows are dealt out in contiguous parts.
+constexpr int rank_of_row(int row, int rows, int ranks) {
+  return static_cast<int>(static_cast<std::int64_t>(row) * ranks / rows);
+}
+
+class RankWorker {
+ public:
+  explicit RankWorker(Transport& transport);
+  ~RankWorker();
+
+  /// RankStart, WindowMessage, RankStop or RankShutDown from the coordinator.
+  void on_control(ControlMessage message);
+  /// Works for a short while. False when there was nothing to do.
+  bool poll();
+
+  bool has_run() const { return run_ != nullptr; }
+  bool shut_down() const { return shut_down_; }
+
+ private:
+  void report(const ControlMessage& message);
+  void start(RankStart start);
+  void fail(const std::exception& error);
+
+  Transport& transport_;
+  std::unique_ptr<RankRun> run_;
+  bool shut_down_ = false;
+};
+
+}  // namespace pipewright
