@@ -16,8 +16,8 @@ struct DaemonOptions {
   std::string listen = "127.0.0.1";
   std::uint16_t port = 7070;  // 0: any that is free
   int local_ranks = 0;        // 0: no local pool
-  ServiceLimits service;
-  NetLimits net;
+  ServiceLimits service = {};
+  NetLimits net = {};
 };
 
 class Daemon {

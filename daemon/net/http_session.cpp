@@ -27,8 +27,8 @@ class Connection {
       co_await linger();
       co_return;
     }
-    while (co_await serve_request()) {
-    }
+    bool more = true;
+    while (more) more = co_await serve_request();
     if (!upgraded_) co_await linger();
   }
 
@@ -70,7 +70,8 @@ class Connection {
     const std::size_t message_bytes_max =
         stream != nullptr ? std::size_t{64} << 10 : context_.limits.pool_frame_bytes_max;
     const auto socket = std::make_shared<WebSocket>(std::move(stream_), message_bytes_max);
-    if (!co_await socket->accept(request)) co_return false;
+    const bool accepted = co_await socket->accept(request);
+    if (!accepted) co_return false;
     if (stream != nullptr) {
       co_await serve_stream(socket, *stream, context_.service, context_.limits);
     } else {

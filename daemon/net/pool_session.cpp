@@ -46,9 +46,11 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
   }
 
   awaitable<void> read() {
-    if (!co_await hello()) co_return;
-    while (std::optional<std::string> message = co_await socket_->read()) {
-      if (closing_) break;
+    const bool welcome = co_await hello();
+    if (!welcome) co_return;
+    while (true) {
+      const std::optional<std::string> message = co_await socket_->read();
+      if (!message || closing_) break;
       try {
         service_.on_frame(*pool_, decode_pool_frame(*message));
       } catch (const Error& error) {  // a ProtocolError, or the store refuses
@@ -74,7 +76,8 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
         const std::string frame = std::move(queue_.front());
         queue_.pop_front();
         queued_bytes_ -= frame.size();
-        if (!co_await socket_->write(frame, false, limits_.stuck_frame)) co_return;
+        const bool taken = co_await socket_->write(frame, false, limits_.stuck_frame);
+        if (!taken) co_return;
       }
       if (closing_) break;
       wake_.expires_after(service_.heartbeat_interval());

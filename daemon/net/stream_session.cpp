@@ -26,7 +26,10 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
 
   /// A client of a stream says nothing, but its close and its pongs must be read.
   awaitable<void> read() {
-    while (co_await socket_->read()) {
+    bool open = true;
+    while (open) {
+      const std::optional<std::string> message = co_await socket_->read();
+      open = message.has_value();
     }
     ended_ = true;
     wake();
@@ -36,8 +39,8 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
     last_write_ = Clock::now();
     StreamFrame fault = Closing{};
     try {
-      while (!ended_ && co_await step()) {
-      }
+      bool more = true;
+      while (!ended_ && more) more = co_await step();
     } catch (const Error& error) {  // the store refuses
       spdlog::error("stream failed job={}: {}", stream_.job, error.what());
       fault = Closing{error.what()};
@@ -99,7 +102,8 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
     const Clock::time_point begin = Clock::now();
     const std::string bytes = encode(frame, stream_.format);
     const bool text = stream_.format == WireFormat::json;
-    if (!co_await socket_->write(bytes, text, limits_.stuck_frame)) {
+    const bool taken = co_await socket_->write(bytes, text, limits_.stuck_frame);
+    if (!taken) {
       log_if_cut_off(begin);
       co_return false;
     }

@@ -147,8 +147,10 @@ bool WebSocketClient::send(std::string_view message, int opcode) {
   if (message.size() < 126) {
     frame.push_back(static_cast<char>(0x80 | message.size()));
   } else {
-    frame.push_back(static_cast<char>(0x80 | 127));
-    for (int shift = 56; shift >= 0; shift -= 8) {
+    // The daemon refuses a length that is written with more bytes than it needs.
+    const bool medium = message.size() <= 0xffff;
+    frame.push_back(static_cast<char>(0x80 | (medium ? 126 : 127)));
+    for (int shift = medium ? 8 : 56; shift >= 0; shift -= 8) {
       frame.push_back(static_cast<char>(message.size() >> shift));
     }
   }
