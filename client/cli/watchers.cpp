@@ -111,8 +111,8 @@ std::unique_ptr<Watcher> make_watcher(std::vector<Job> jobs, const WatchOptions&
 void say_interrupted(const std::vector<Job>& jobs) {
   std::string ids;
   for (const Job& job : jobs) ids += " " + std::to_string(job.id);
-  std::cerr << "\r\x1b[K"
-            << "stopped watching; the job goes on: `pipewright watch" << ids
+  if (is_terminal(STDERR_FILENO)) std::cerr << "\r\x1b[K";  // the terminal has echoed ^C
+  std::cerr << "stopped watching; the job goes on: `pipewright watch" << ids
             << "` shows it again, `pipewright cancel" << ids << "` ends it" << std::endl;
 }
 

@@ -67,7 +67,9 @@ class Follower {
         lost_since.reset();
       };
       try {
-        if (co_await one_stream(index, next, on_first_frame, why)) co_return;
+        // A variable of its own: g++ 12 miscompiles co_await in a condition.
+        const bool ended = co_await one_stream(index, next, on_first_frame, why);
+        if (ended) co_return;
       } catch (const boost::system::system_error& error) {
         why = reason(error.code());
       } catch (const ConfigError&) {

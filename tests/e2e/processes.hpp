@@ -1,0 +1,52 @@
+// Programs under test: run with a deadline, with everything they write, and ended by their own pid.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace pipewright::e2e {
+
+struct Outcome {
+  int status = -1;  // exit status; 128 + signal
+  std::string out, err;
+};
+
+/// A program that runs beside the test. Its output is read until both pipes have closed: a child of
+/// its own that kept them open would keep it from ending. Killed when it is not waited for.
+class Running {
+ public:
+  explicit Running(const std::vector<std::string>& command);
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  pid_t pid() const { return pid_; }
+  /// Reads on until standard output holds `text`; false when it ends, or the deadline passes,
+  /// first.
+  bool read_until(const std::string& text,
+                  std::chrono::seconds deadline = std::chrono::seconds(120));
+  void signal(int number) const;
+  /// Reads to the end and waits. Past the deadline it is killed and the test fails.
+  Outcome wait(std::chrono::seconds deadline = std::chrono::seconds(120));
+
+ private:
+  bool read_some(std::chrono::steady_clock::time_point deadline);
+
+  pid_t pid_ = -1;
+  int out_ = -1, err_ = -1;
+  Outcome outcome_;
+};
+
+Outcome run(const std::vector<std::string>& command);
+
+bool alive(pid_t pid);
+/// All processes below `pid` whose name (as /proc shows it, at most 15 characters) is `name`; all
+/// with an empty name.
+std::vector<pid_t> descendants(pid_t pid, const std::string& name = {});
+/// Waits until the process has gone; false past the deadline.
+bool wait_gone(pid_t pid, std::chrono::seconds deadline = std::chrono::seconds(60));
+
+}  // namespace pipewright::e2e
