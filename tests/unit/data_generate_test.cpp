@@ -4,7 +4,11 @@
 #include <cmath>
 #include <string>
 
+// g++ 12 with AVX-512 and sanitizers warns of its own _mm512_undefined_pd() (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <Eigen/Eigenvalues>
+#pragma GCC diagnostic pop
 
 #include "core/base/error.hpp"
 #include "core/data/generate.hpp"
