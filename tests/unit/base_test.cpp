@@ -71,9 +71,9 @@ ParamSpec example_spec() {
       "job", "a job",
       {ParamSpec::integer_of("stages", "how many stages").at_least(1).needed(),
        ParamSpec::real_of("rate", "step").above(0).or_default(0.5),
-       ParamSpec::one_of("delays", "source",
-                         {ParamSpec::group_of("uniform", "drawn", {}),
-                          ParamSpec::path_of("file", "recorded")}),
+       ParamSpec::one_of(
+           "delays", "source",
+           {ParamSpec::group_of("uniform", "drawn", {}), ParamSpec::path_of("file", "recorded")}),
        ParamSpec::list_of("costs", "per stage", ParamSpec::time_of("", ""))});
 }
 

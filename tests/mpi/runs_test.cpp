@@ -1,0 +1,120 @@
+// One job, any number of ranks, the same bytes (DESIGN.md section 3): each rank count is compared
+// with the run in one process.
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/train/result_files.hpp"
+#include "proto/codec/job_file.hpp"
+#include "tests/mpi/mpi_main.hpp"
+#include "tests/support/runs.hpp"
+#include "worker/runtime/pool.hpp"
+
+namespace pipewright {
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+/// A folder that goes away with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("pipewright-mpi-test-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void run_here(const Value& job, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  ResultFiles files(folder);
+  const RunResult result = run_job(job, files);
+  files.finish(result.summary, result.weights);
+}
+
+/// Runs `job` on all ranks and, on rank 0, compares its files with those of a run in one process.
+void expect_same_bytes(const Value& job) {
+  if (world()->rank() != 0) {
+    serve_rank(*world(), {static_cast<std::uint32_t>(world()->rank()), "here", getpid()});
+    return;
+  }
+  gather_ranks(*world(), {0, "here", getpid()});
+  const TemporaryFolder folder;
+  const StandaloneResult result = run_standalone(*world(), job, folder / "ranks", {});
+  shut_down_ranks(*world());
+  ASSERT_EQ(result.outcome, RunOutcome::succeeded) << result.message;
+  run_here(job, folder / "alone");
+  for (const char* name :
+       {"weights.npy", "objective.csv", "timeline.csv", "schedule.csv", "last_stage_loss.csv"}) {
+    const std::string ranks = bytes_of((folder / "ranks") + "/" + name);
+    EXPECT_FALSE(ranks.empty()) << name;
+    EXPECT_TRUE(ranks == bytes_of((folder / "alone") + "/" + name)) << name << " differs";
+  }
+}
+
+Value generated(int stages, int microbatches, const char* more = "{}") {
+  JobFile file = JobFile::parse(more, "test");
+  Value job = file.tree();
+  set_path(job, "objective.quadratic.generate.kind", "random");
+  set_path(job, "objective.quadratic.generate.examples", 61);
+  set_path(job, "objective.quadratic.generate.parameters", 23);
+  set_path(job, "objective.quadratic.batch_size", 5);
+  set_path(job, "schedule.pipedream.stages", stages);
+  set_path(job, "schedule.pipedream.microbatches", microbatches);
+  set_path(job, "optimizer.sgd.learning_rate", 0.02);
+  return job;
+}
+
+TEST(SameBytes, NesterovQuadraticOfSixteenStages) {
+  PIPEWRIGHT_NEEDS_SHARED("golden/nesterov_quadratic_s16_X.npy");
+  expect_same_bytes(golden_job("nesterov_quadratic_s16", "quadratic", 5, "pipedream",
+                               pipedream_parameters(16, 600), 0.00390625));
+}
+
+TEST(SameBytes, LogisticOfFourStages) {
+  PIPEWRIGHT_NEEDS_SHARED("golden/logistic_tiny_X.npy");
+  expect_same_bytes(
+      golden_job("logistic_tiny", "logistic", 5, "pipedream", pipedream_parameters(4, 48), 0.2));
+}
+
+TEST(SameBytes, OneStage) {
+  expect_same_bytes(generated(1, 7));
+}
+TEST(SameBytes, FewerMicrobatchesThanStages) {
+  expect_same_bytes(generated(7, 3));
+}
+TEST(SameBytes, MoreStagesThanParameters) {
+  expect_same_bytes(generated(29, 40));
+}
+TEST(SameBytes, MomentumAndWeightDecay) {
+  expect_same_bytes(generated(
+      5, 90, "{optimizer: {sgd: {learning_rate: 0.01, momentum: 0.9, weight_decay: 0.001}}}"));
+}
+TEST(SameBytes, LatencyAndUnevenCosts) {
+  expect_same_bytes(generated(5, 60,
+                              "{cost: {forward: [1, 2, 3, 1, 2], backward: 2, update: 1,"
+                              " stragglers: [{stage: 2, factor: 1.7}]}, link: {latency: 4}}"));
+}
+TEST(SameBytes, DurationsAndObservationsByUpdates) {
+  expect_same_bytes(generated(3, 50,
+                              "{cost: {forward: 250us, backward: 500us}, link: {latency: 5ms},"
+                              " observe: {objective: {every_updates: 7}}}"));
+}
+
+}  // namespace
+}  // namespace pipewright
+
+int main(int argc, char** argv) {
+  return pipewright::mpi_test_main(argc, argv);
+}
