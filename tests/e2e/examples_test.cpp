@@ -1,0 +1,93 @@
+// Every file of examples/ as a user would run it first: pipewright run EXAMPLE --out DIR.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "proto/codec/job_file.hpp"
+#include "tests/e2e/processes.hpp"
+#include "tests/support/shared.hpp"
+
+namespace pipewright::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path examples = fs::path(PIPEWRIGHT_SOURCE_DIR) / "examples";
+const std::string program = std::string(PIPEWRIGHT_BINARY_DIR) + "/bin/pipewright";
+
+struct Expected {
+  double first;                  // objective at the start; not a number: whatever the problem has
+  double last_max;               // and what it has to get below
+  const char* shared = nullptr;  // what it needs of ../shared
+};
+
+/// What an example is meant to show. Each has to be named here.
+const std::map<std::string, Expected>& expected() {
+  static const std::map<std::string, Expected> values{
+      {"a9a", {std::log(2.0), 0.34, "data/a9a.libsvm"}},
+      {"minimal", {NAN, 1e-3}},
+      {"pipedream", {NAN, 1e-3}},
+      {"straggler", {NAN, 5}},
+  };
+  return values;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(examples)) {
+    if (entry.path().extension() == ".yaml") found.push_back(entry.path().stem().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class Example : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "pipewright-example-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+};
+
+TEST_P(Example, RunsAndItsObjectiveFalls) {
+  const auto at = expected().find(GetParam());
+  ASSERT_NE(at, expected().end()) << "say above what examples/" << GetParam() << ".yaml reaches";
+  const Expected& want = at->second;
+  if (want.shared != nullptr) PIPEWRIGHT_NEEDS_SHARED(want.shared);
+  const fs::path job = examples / (GetParam() + ".yaml");
+  const fs::path out = folder_ / "out";
+  const Outcome outcome = run({program, "run", job.string(), "--out", out.string()});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto curve = read_numbers((out / "objective.csv").string());
+  ASSERT_GT(curve.size(), 100u);
+  EXPECT_EQ(curve.front().at(0), 0) << "the curve begins at tick 0";
+  if (!std::isnan(want.first)) EXPECT_NEAR(curve.front().at(2), want.first, 1e-9);
+  EXPECT_LT(curve.back().at(2), want.last_max);
+  for (const char* file : {"last_stage_loss.csv", "weights.npy", "schedule.csv", "timeline.csv"}) {
+    EXPECT_GT(fs::file_size(out / file), 0u) << file;
+  }
+  const Value summary = JobFile::read((out / "summary.json").string()).tree();
+  EXPECT_FALSE(summary.at("diverged").as_bool());
+}
+
+TEST_P(Example, IsValid) {
+  const auto at = expected().find(GetParam());
+  ASSERT_NE(at, expected().end());
+  if (at->second.shared != nullptr) PIPEWRIGHT_NEEDS_SHARED(at->second.shared);
+  const Outcome outcome = run({program, "validate", (examples / (GetParam() + ".yaml")).string()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, Example, ::testing::ValuesIn(names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace pipewright::e2e
