@@ -16,11 +16,15 @@ class CsvReader {
  public:
   CsvReader(std::istream& in, const std::string& name) : in_(in), name_(name) {}
 
-  Schedule read() {
-    Schedule schedule;
+  ScheduleHeader read_first_line() {
     if (!next_line())
       fail("the file is empty; a schedule begins with '" + std::string(magic) + "version=1 ...'");
-    schedule.header = read_header();
+    return read_header();
+  }
+
+  Schedule read() {
+    Schedule schedule;
+    schedule.header = read_first_line();
     schedule.rows.resize(static_cast<std::size_t>(schedule.header.rows()));
     while (next_line()) {
       if (line_.empty() || line_ == columns) continue;
@@ -189,6 +193,10 @@ void write_csv(std::ostream& out, const Schedule& schedule) {
 
 Schedule read_csv(std::istream& in, const std::string& name) {
   return CsvReader(in, name).read();
+}
+
+ScheduleHeader read_csv_header(std::istream& in, const std::string& name) {
+  return CsvReader(in, name).read_first_line();
 }
 
 }  // namespace pipewright

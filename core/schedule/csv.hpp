@@ -22,5 +22,7 @@ void write_csv(std::ostream& out, const Schedule& schedule);
 /// Throws DataError "NAME:LINE: ..." for anything that is not such a text. The result still has to
 /// be validated (validate.hpp).
 Schedule read_csv(std::istream& in, const std::string& name);
+/// Its first line alone.
+ScheduleHeader read_csv_header(std::istream& in, const std::string& name);
 
 }  // namespace pipewright

@@ -127,16 +127,16 @@ class Validator {
     if (stage.value == 0) return;
     const Row before(r.value - 1);
     same_microbatches(r, before, ActionKind::forward);
+    if (!schedule_.header.one_block) return same_microbatches(r, before, ActionKind::backward);
+    // An RPD microbatch goes back to the stage that it updates and no further.
     const auto backwards_here = microbatches(row(r), ActionKind::backward);
     for (std::size_t i = 0; i < row(before).size(); ++i) {
       const Action& action = row(before)[i];
       if (action.kind == ActionKind::backward && !backwards_here.contains(action.microbatch)) {
         fault(before, i,
-              action.label() + " waits for row " + std::to_string(r.value) + ", which has no " +
-                  action.label());
+              "row " + std::to_string(r.value) + " has no " + action.label() + " to come from");
       }
     }
-    if (!schedule_.header.one_block) same_microbatches(r, before, ActionKind::backward);
   }
 
   void same_microbatches(Row r, Row before, ActionKind kind) {
