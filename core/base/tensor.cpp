@@ -1,5 +1,6 @@
 #include "core/base/tensor.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <vector>

@@ -10,6 +10,10 @@
 namespace pipewright {
 
 void append_number(std::string& out, double value) {
+  if (std::isnan(value)) {  // to_chars tells the sign of a nan, which means nothing
+    out += "nan";
+    return;
+  }
   std::array<char, 32> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   out.append(buffer.data(), end);
@@ -31,7 +35,7 @@ namespace {
 
 template <class T>
 std::optional<T> parse_whole(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   T value{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -88,7 +92,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

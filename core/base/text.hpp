@@ -15,7 +15,7 @@ std::string format_number(double value);
 void append_number(std::string& out, double value);
 void append_number(std::string& out, std::int64_t value);
 
-/// The whole of `text` as a number, or nothing. Accepts a leading '+'.
+/// The whole of `text` as a finite number, or nothing. Accepts a leading '+'.
 std::optional<double> parse_real(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
 

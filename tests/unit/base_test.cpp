@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "core/base/error.hpp"
@@ -16,6 +17,7 @@ TEST(Text, NumbersAreTheShortestThatReadBack) {
   EXPECT_EQ(format_number(0.1), "0.1");
   EXPECT_EQ(format_number(471.16224860237668), "471.1622486023767");
   EXPECT_EQ(format_number(1e-28), "1e-28");
+  EXPECT_EQ(format_number(-std::nan("")), "nan");
   EXPECT_EQ(parse_real(format_number(1.0 / 3)), 1.0 / 3);
 }
 
@@ -23,6 +25,9 @@ TEST(Text, NumbersWithTrailingTextAreNotNumbers) {
   EXPECT_FALSE(parse_integer("12x"));
   EXPECT_FALSE(parse_integer(""));
   EXPECT_FALSE(parse_real("1.5.2"));
+  EXPECT_FALSE(parse_integer("+-7"));
+  EXPECT_FALSE(parse_real("nan"));
+  EXPECT_FALSE(parse_real("inf"));
   EXPECT_EQ(parse_integer("+7"), 7);
 }
 
