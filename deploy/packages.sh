@@ -78,7 +78,8 @@ install_packages() {
     fail "apt-get could not install: ${missing[*]} (they are Debian 12's names)"
 }
 
-# ccache then knows a file again in another build folder.
-use_ccache() {
+# prepare_build ROOT: ccache then knows a file again in another build folder; one compiler per core.
+prepare_build() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$1} CCACHE_NOHASHDIR=1
+  export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 }

@@ -10,7 +10,7 @@ case ${1:-} in
 esac
 cd "$(dirname "$0")/.."
 . deploy/packages.sh
-use_ccache "$PWD"
+prepare_build "$PWD"
 
 install_packages "${build_packages[@]}"
 

@@ -30,7 +30,7 @@ done
 
 cd "$(dirname "$0")/.."
 . deploy/packages.sh
-use_ccache "$PWD"
+prepare_build "$PWD"
 
 check_format() {
   say "Formatting: clang-format"
