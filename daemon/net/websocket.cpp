@@ -50,6 +50,7 @@ WebSocket::WebSocket(beast::tcp_stream stream, std::size_t message_bytes_max)
     response.set(http::field::server, "pipewrightd/" + std::string(program_version()));
   }));
   socket.read_message_max(message_bytes_max);
+  socket.auto_fragment(false);  // a message is one frame: sent from where it is
 }
 
 WebSocket::~WebSocket() {

@@ -160,6 +160,7 @@ bool WebSocketClient::send(std::string_view message, int opcode) {
 }
 
 std::optional<std::string> WebSocketClient::receive() {
+  std::string message;
   while (socket_) {
     const std::optional<std::string> head = socket_->exactly(2);
     if (!head) break;
@@ -173,7 +174,10 @@ std::optional<std::string> WebSocketClient::receive() {
     }
     std::optional<std::string> payload = socket_->exactly(size);
     if (!payload) break;
-    if (opcode == 1 || opcode == 2) return payload;
+    if (opcode <= 2) {  // 0 goes on with the message before
+      message += *payload;
+      if (((*head)[0] & 0x80) != 0) return message;
+    }
     if (opcode == 8) {
       send(*payload, 8);
       break;
