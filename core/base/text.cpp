@@ -84,7 +84,8 @@ std::optional<double> with_unit(std::string_view text, std::span<const Unit> uni
 }  // namespace
 
 std::optional<double> parse_real(std::string_view text) {
-  return parse_whole<double>(text);
+  const auto value = parse_whole<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   return parse_whole<std::int64_t>(text);
