@@ -57,5 +57,10 @@ void add_export(Program& program);
 void add_pools(Program& program);
 
 // Need no daemon: in offline/.
+void add_plan(Program& program);
+void add_run(Program& program);
+void add_validate(Program& program);
+void add_replay(Program& program);
+void add_help(Program& program);
 
 }  // namespace pipewright::cli

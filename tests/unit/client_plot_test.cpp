@@ -56,13 +56,13 @@ TEST(Plot, DrawsAnExponentialAsAStraightLineOnALogAxisWithDecades) {
 
 TEST(Plot, ShowsOnePointAsADot) {
   EXPECT_THAT(draw({{5, 3}}, {14, 5}, linear),
-              ElementsAre("  │", "3 ┤⠂", "  │", "  └┬─────────┬", "   5"));
+              ElementsAre("  │", "3 ┤⠂", "  │", "  └┬─────────┬", "   5         6"));
 }
 
 TEST(Plot, RunsAConstantCurveThroughTheMiddle) {
   EXPECT_THAT(draw({{0, 2}, {4, 2}}, {16, 6}, linear),
               ElementsAre("  │", "  │", "2 ┤⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉", "  │", "  └┬────────────", "   0"));
-  EXPECT_THAT(draw({{0, 0}, {4, 0}}, {5, 2}, linear), ElementsAre("│", "│⠉⠉⠉⠉"));
+  EXPECT_THAT(draw({{0, 0}, {4, 0}}, {5, 2}, linear), ElementsAre("│⣀⣀⣀⣀", "│"));
 }
 
 TEST(Plot, IsInterruptedByValuesThatALogAxisCannotShow) {

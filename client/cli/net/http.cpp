@@ -1,6 +1,7 @@
 #include "client/cli/net/http.hpp"
 
 #include <functional>
+#include <limits>
 
 #include "client/cli/net/asio.hpp"
 
@@ -120,7 +121,7 @@ HttpReply download(const Endpoint& endpoint, const HttpRequest& request,
   Connection connection(endpoint, deadline);
   connection.send(request);
   http::response_parser<http::empty_body> header;
-  header.body_limit(boost::none);
+  header.body_limit(std::numeric_limits<std::uint64_t>::max());  // 1.74 takes none for 0
   connection.read_header(header);
   if (header.get().result() != http::status::ok) {
     http::response_parser<http::string_body> text(std::move(header));

@@ -12,9 +12,9 @@ namespace pipewright::cli {
 namespace {
 
 constexpr std::int64_t observations_by_default = 200;
-constexpr std::int64_t curve_line_bytes = 35;    // "123456,123456,0.12345678901234567"
-constexpr std::int64_t summary_bytes = 4096;     // and about 300 more per stage
-constexpr std::int64_t times_bytes = 14;         // that a line of timeline.csv adds to one of schedule.csv
+constexpr std::int64_t curve_line_bytes = 35;  // "123456,123456,0.12345678901234567"
+constexpr std::int64_t summary_bytes = 4096;   // and about 300 more per stage
+constexpr std::int64_t times_bytes = 14;  // that a line of timeline.csv adds to one of schedule.csv
 
 /// Counts of the part of a schedule that was walked.
 struct Walk {
@@ -23,8 +23,8 @@ struct Walk {
   void add(const TimelineEntry& entry) {
     metrics.add(entry);
     const Action& action = entry.action;
-    const bool to_next = action.kind == ActionKind::forward &&
-                         action.stage.value + 1 < metrics.header().stages;
+    const bool to_next =
+        action.kind == ActionKind::forward && action.stage.value + 1 < metrics.header().stages;
     const bool to_previous =
         action.kind == ActionKind::backward && action.stage > action.backward_to;
     if (to_next || to_previous) ++messages;
@@ -73,7 +73,9 @@ Estimate estimate(const JobConfig& job, FileSource& files, std::int64_t actions_
   const double done = static_cast<double>(std::max<std::int64_t>(1, walk.metrics.microbatches()));
   const double factor =
       entry ? std::max(1.0, static_cast<double>(header.microbatches) / done) : 1.0;
-  const auto whole = [&](std::int64_t part) { return std::llround(static_cast<double>(part) * factor); };
+  const auto whole = [&](std::int64_t part) {
+    return std::llround(static_cast<double>(part) * factor);
+  };
   e.stages = header.stages;
   e.extrapolated = entry.has_value();
   e.makespan_ticks = whole(walk.metrics.makespan().value);
@@ -83,11 +85,10 @@ Estimate estimate(const JobConfig& job, FileSource& files, std::int64_t actions_
   e.observations = observations_of(job, e);
 
   const auto header_bytes = static_cast<std::int64_t>(tensor_header_bytes);
-  const std::int64_t training = whole(walk.messages);
-  const std::int64_t evaluation = e.observations * (header.rows() - 1);
-  e.messages = training + evaluation;
-  e.message_bytes = training * (header_bytes + e.shape.activation_bytes) +
-                    evaluation * (header_bytes + e.shape.evaluation_bytes);
+  e.messages = whole(walk.messages);
+  e.evaluation_messages = e.observations * (header.rows() - 1);
+  e.message_bytes = e.messages * (header_bytes + e.shape.activation_bytes) +
+                    e.evaluation_messages * (header_bytes + e.shape.evaluation_bytes);
   for (std::size_t s = 0; s < static_cast<std::size_t>(header.stages); ++s) {
     const std::int64_t bytes = stage_bytes(e, header, walk.metrics.versions().stages()[s], s);
     e.memory_bytes += bytes;
@@ -112,6 +113,7 @@ Value Estimate::to_value() const {
   value.set("microbatches", microbatches);
   value.set("observations", observations);
   value.set("messages", messages);
+  value.set("evaluation_messages", evaluation_messages);
   value.set("message_bytes", message_bytes);
   value.set("memory_bytes", memory_bytes);
   value.set("memory_bytes_max_of_a_stage", memory_bytes_max_of_a_stage);

@@ -17,12 +17,13 @@ struct Estimate {
   std::int64_t actions = 0;
   std::int64_t updates = 0;
   std::int64_t microbatches = 0;
-  std::int64_t observations = 0;    // of the full objective
-  std::int64_t messages = 0;        // between stages
-  std::int64_t message_bytes = 0;   // headers and payloads
-  std::int64_t memory_bytes = 0;    // data, weights and stash of all stages together
+  std::int64_t observations = 0;  // of the full objective
+  std::int64_t messages = 0;      // activations and gradients between stages
+  std::int64_t evaluation_messages = 0;
+  std::int64_t message_bytes = 0;  // of both, headers and payloads
+  std::int64_t memory_bytes = 0;   // data, weights and stash of all stages together
   std::int64_t memory_bytes_max_of_a_stage = 0;
-  std::int64_t disk_bytes = 0;      // of the files that the run leaves
+  std::int64_t disk_bytes = 0;  // of the files that the run leaves
   Value to_value() const;
 };
 

@@ -86,7 +86,8 @@ JobConfig config_from_options(const PlanInput& input) {
 std::shared_ptr<PlanInput> add_plan_input(CLI::App* command) {
   auto input = std::make_shared<PlanInput>();
   command->add_option("JOB", input->file, "A job file; without it --schedule says what to plan");
-  command->add_option("--set", input->sets, "Sets a key of the job, e.g. link.latency=3; repeatable")
+  command
+      ->add_option("--set", input->sets, "Sets a key of the job, e.g. link.latency=3; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   std::map<std::string, std::string> helps;  // one option may belong to several schedules

@@ -31,7 +31,8 @@ void print_text(const Estimate& e, bool tick_is_ns) {
   if (tick_is_ns) std::cout << " (" << format_duration_ns(e.makespan_ticks) << ")";
   std::cout << ", " << e.updates << " block updates, " << e.observations
             << " values of the objective\n"
-            << "messages   " << e.messages << " between stages, " << bytes(e.message_bytes) << '\n'
+            << "messages   " << e.messages << " between stages and " << e.evaluation_messages
+            << " for the objective, " << bytes(e.message_bytes) << '\n'
             << "memory     about " << bytes(e.memory_bytes)
             << " for data, weights and stash of all stages, at most "
             << bytes(e.memory_bytes_max_of_a_stage) << " on one\n"

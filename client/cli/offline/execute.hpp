@@ -1,0 +1,20 @@
+// A run in this process that writes its files: what `run` and `replay` share.
+#pragma once
+
+#include <string>
+
+#include "core/base/value.hpp"
+
+namespace pipewright::cli {
+
+struct ExecuteOptions {
+  std::string out;
+  bool force = false;  // also into a folder that holds other files
+  bool json = false;
+};
+
+/// Runs a checked job, shows progress on standard error, writes the files to `out` and the result
+/// to standard output; gives the exit status. Throws ConfigError, DataError.
+int execute(const Value& checked_job, const ExecuteOptions& options);
+
+}  // namespace pipewright::cli

@@ -1,0 +1,35 @@
+// How far a run in this process is, on standard error: a line that is redrawn on a terminal, else a
+// line at every tenth, but not more often than every two seconds.
+#pragma once
+
+#include <chrono>
+
+#include "client/cli/view/screen.hpp"
+#include "core/train/run_control.hpp"
+
+namespace pipewright::cli {
+
+class ProgressLine : public RunSink {
+ public:
+  ProgressLine();
+
+  void objective(Tick, UpdateCount, double value) override { objective_ = value; }
+  /// Called as often as one likes.
+  void update(const RunControl& control);
+  /// Takes the line off the terminal.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string text(const RunControl& control, double fraction) const;
+
+  bool terminal_;
+  Screen screen_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point shown_ = begin_;
+  int tenths_shown_ = 0;
+  std::optional<double> objective_;
+};
+
+}  // namespace pipewright::cli
