@@ -48,8 +48,9 @@ struct SeenTime {
   std::string text;
 };
 
-/// Ticks and durations in one job are refused: which of them a tick would be is not known. Zero is
-/// zero in both.
+}  // namespace
+
+// Which of the two a tick would be is not known. Zero is zero in both.
 void check_units(Value& tree) {
   std::optional<SeenTime> ticks;
   std::optional<SeenTime> duration;
@@ -73,6 +74,8 @@ void check_units(Value& tree) {
                              "durations (the cost of F and B is 1 tick unless given)");
   }
 }
+
+namespace {
 
 /// Runs `check` and puts `prefix` in front of the path of a ParamError.
 template <class Function>

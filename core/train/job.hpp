@@ -20,6 +20,9 @@ const ParamSpec& job_schema();
 /// for what does not fit the schema, and for keys that do not fit each other. Reads no files.
 Value check_job(const Value& tree);
 
+/// Throws ParamError when a checked tree, or a part of one, has times in ticks and as durations.
+void check_units(Value& tree);
+
 enum class ObserveBy : std::uint8_t { evenly, ticks, updates, never };
 
 /// A checked job in the form in which it is run.

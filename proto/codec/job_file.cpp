@@ -91,14 +91,17 @@ std::string JobFile::where(std::string_view path) const {
 }
 
 Value JobFile::checked() const {
-  try {
-    Value checked = check_job(tree_);
-    const std::filesystem::path folder =
-        folder_.empty() ? std::filesystem::current_path() : std::filesystem::path(folder_);
-    visit_params(job_schema(), checked, ParamType::path, [&](const ParamSpec&, Value& path) {
+  const std::filesystem::path folder =
+      folder_.empty() ? std::filesystem::current_path() : std::filesystem::path(folder_);
+  // Before the check, because a schedule may come from a file.
+  Value tree = tree_;
+  visit_params(job_schema(), tree, ParamType::path, [&](const ParamSpec&, Value& path) {
+    if (path.is_text() && !path.as_text().empty()) {
       path = (folder / path.as_text()).lexically_normal().string();
-    });
-    return checked;
+    }
+  });
+  try {
+    return check_job(tree);
   } catch (const ParamError& error) {
     const std::string place = where(error.path());
     const bool says_path = place == "--set " + error.path() + ": ";

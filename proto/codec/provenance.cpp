@@ -130,6 +130,7 @@ void add_provenance(Value& summary, const Value& checked_job, const std::vector<
     files.as_list().push_back(std::move(one));
   }
   summary.set("data", std::move(files));
+  summary.set("job", checked_job);
 }
 
 }  // namespace pipewright

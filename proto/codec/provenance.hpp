@@ -64,7 +64,7 @@ class HashingFiles : public FileSource {
 };
 
 /// Adds to a run's summary where it came from: wall_seconds, program {version, commit}, cpu_type,
-/// job_sha256, data [{path, bytes, sha256}].
+/// job_sha256, data [{path, bytes, sha256}], and the job itself (`pipewright replay` reads it).
 void add_provenance(Value& summary, const Value& checked_job, const std::vector<HashedFile>& data,
                     double wall_seconds);
 
