@@ -13,7 +13,7 @@ build_packages=(
 )
 
 # What tests and benchmarks take on top of that.
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev clang-format curl procps)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev clang-format)
 
 say() { printf '\n== %s\n' "$*"; }
 
