@@ -108,9 +108,10 @@ struct Daemon::Impl {
     bool terminated = false;
     asio::steady_timer timer(*io);
     error_code ec;
-    while (service.pools_attached() > 0 || service.streams() > 0 ||
-           (local_pool && local_pool->running())) {
-      if (Clock::now() - begin > terminate_max) break;
+    while (true) {
+      const bool pools = service.pools_attached() > 0 || (local_pool && local_pool->running());
+      const bool streams = service.streams() > 0 && Clock::now() - begin < leave_max;
+      if (!(pools || streams) || Clock::now() - begin > terminate_max) break;
       if (local_pool && !terminated && Clock::now() - begin > leave_max) {
         local_pool->terminate();
         terminated = true;

@@ -136,10 +136,12 @@ TEST(StreamLimits, SilenceIsFilledWithHeartbeats) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(watcher.until<Heartbeat>());
 }
 
-/// One client reads nothing for a while; a job of 400,000 points goes by.
+/// One client reads nothing while a job of 400,000 points goes by, and for a while after: its frame
+/// is under way for longer than the daemon allows. Who reads is far from that limit.
 struct SlowClient : testing::Test {
   static constexpr std::size_t points_total = 400'000;
   static constexpr int small_window = 4096;
+  static constexpr std::chrono::milliseconds patience{1000};
 
   void run_job(FakePool& pool, const Client& client, std::uint32_t id) {
     const StartRun start = pool.expect<StartRun>();
@@ -152,13 +154,14 @@ struct SlowClient : testing::Test {
     EXPECT_TRUE(good.until<JobEnded>()) << "the others get everything";
     EXPECT_EQ(good.events().size(), points_total + 4);
     expect_numbered(good.events(), 1);
+    std::this_thread::sleep_for(patience + patience / 2);  // this is what the slow client does
   }
 };
 
 TEST_F(SlowClient, IsToldSoWhenItReadsAtLastAndCanResume) {
   TemporaryFolder folder;
   NetLimits limits;
-  limits.slow_frame = std::chrono::milliseconds(20);
+  limits.slow_frame = patience;
   RunningDaemon daemon({.data_dir = folder.path() / "data", .net = limits});
   const Client client = daemon.client();
   FakePool pool(client);
@@ -179,8 +182,8 @@ TEST_F(SlowClient, IsToldSoWhenItReadsAtLastAndCanResume) {
 TEST_F(SlowClient, IsCutOffWhenItNeverReads) {
   TemporaryFolder folder;
   NetLimits limits;
-  limits.slow_frame = std::chrono::milliseconds(10);
-  limits.stuck_frame = std::chrono::milliseconds(50);
+  limits.slow_frame = patience;
+  limits.stuck_frame = patience;
   RunningDaemon daemon({.data_dir = folder.path() / "data", .net = limits});
   const Client client = daemon.client();
   FakePool pool(client);
