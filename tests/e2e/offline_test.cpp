@@ -297,7 +297,9 @@ TEST(Help, JobNamesEveryKeyOfTheSchema) {
   const Outcome outcome = pipewright({"help", "job"});
   EXPECT_EQ(outcome.status, 0);
   const std::function<void(const ParamSpec&)> look_for = [&](const ParamSpec& spec) {
-    if (!spec.name.empty()) EXPECT_THAT(outcome.out, HasSubstr(spec.name + ":"));
+    if (!spec.name.empty()) {
+      EXPECT_THAT(outcome.out, HasSubstr(spec.name + ":"));
+    }
     for (const ParamSpec& child : spec.children) look_for(child);
   };
   for (const ParamSpec& key : job_schema().children) look_for(key);
