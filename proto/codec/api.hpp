@@ -1,5 +1,5 @@
-// Plain forms of what clients and the daemon say to each other (job.proto), and their encoding. This
-// folder is the only code that sees generated classes; everybody else uses these.
+// Plain forms of what clients and the daemon say to each other (job.proto), and their encoding.
+// This folder is the only code that sees generated classes; everybody else uses these.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,18 @@ namespace pipewright {
 /// How a body is written: protobuf (application/x-protobuf) or protobuf's JSON form.
 enum class WireFormat { protobuf, json };
 
-enum class JobState { queued = 1, starting = 2, running = 3, succeeded = 4, failed = 5, cancelled = 6 };
+enum class JobState {
+  queued = 1,
+  starting = 2,
+  running = 3,
+  succeeded = 4,
+  failed = 5,
+  cancelled = 6
+};
 std::string_view name_of(JobState state);  // "QUEUED", ...
-constexpr bool is_final(JobState state) { return state >= JobState::succeeded; }
+constexpr bool is_final(JobState state) {
+  return state >= JobState::succeeded;
+}
 
 struct Progress {
   std::int64_t ticks_done = 0, ticks_total = 0;
@@ -95,8 +104,7 @@ struct Closing {
 struct JobEnded {
   Job job;
 };
-using StreamFrame =
-    std::variant<EventList, LiveFromHere, Progress, Heartbeat, Closing, JobEnded>;
+using StreamFrame = std::variant<EventList, LiveFromHere, Progress, Heartbeat, Closing, JobEnded>;
 
 struct FileInfo {
   std::string name;
@@ -134,8 +142,8 @@ struct JobSpecBody {
   Value spec;
 };
 
-// encode<T>: the bytes of a message. decode<T>: throws ProtocolError ("... is not a valid X: why") for
-// anything that is not one; unknown JSON fields are refused, unknown protobuf fields ignored.
+// encode<T>: the bytes of a message. decode<T>: throws ProtocolError ("... is not a valid X: why")
+// for anything that is not one; unknown JSON fields are refused, unknown protobuf fields ignored.
 // Defined for JobSpecBody, Job, JobList, SubmitReply, EventList, StreamFrame, FileList, PoolList,
 // ErrorReply, Health and Progress.
 template <class T>

@@ -15,8 +15,8 @@ namespace pipewright {
 /// unique text keys.
 class JobFile {
  public:
-  /// Throws ConfigError "FILE:LINE:COLUMN: message" for text that is not such YAML. `file` is used in
-  /// messages only.
+  /// Throws ConfigError "FILE:LINE:COLUMN: message" for text that is not such YAML. `file` is used
+  /// in messages only.
   static JobFile parse(std::string_view text, const std::string& file);
   /// Reads and parses a file; "-" is standard input.
   static JobFile read(const std::string& path);
@@ -27,13 +27,14 @@ class JobFile {
   /// Sets `key=value` as `--set` gives it: a dotted path and a YAML value. Throws ConfigError.
   void set(std::string_view assignment);
 
-  /// "FILE:LINE: " of the nearest known ancestor of a dotted path (list elements as "a[2]"), or of what
+  /// "FILE:LINE: " of the nearest known ancestor of a dotted path (list elements as "a[2]"), or of
+  /// what
   /// `--set` gave ("--set KEY: ").
   std::string where(std::string_view path) const;
 
   /// The tree checked against the job schema (core/train/job.hpp), defaults filled in, and relative
-  /// paths made absolute against the file's folder. Throws ConfigError with file, line and the nearest
-  /// valid key.
+  /// paths made absolute against the file's folder. Throws ConfigError with file, line and the
+  /// nearest valid key.
   Value checked() const;
 
  private:

@@ -1,5 +1,5 @@
-// core's Message as one protobuf TensorMessage in one piece of memory: the header is written into the
-// free room in front of the tensor's numbers, so that nothing is copied.
+// core's Message as one protobuf TensorMessage in one piece of memory: the header is written into
+// the free room in front of the tensor's numbers, so that nothing is copied.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ std::span<const std::byte> encode_tensor_message(Message& message);
 /// Throws ProtocolError when `bytes` is less than a header.
 std::span<std::byte> receive_space(Buffer& payload, std::size_t bytes);
 
-/// The message that lies at receive_space(payload, ...). Throws ProtocolError when the bytes are not a
-/// TensorMessage, or its shape and type do not give its payload's length.
+/// The message that lies at receive_space(payload, ...). Throws ProtocolError when the bytes are
+/// not a TensorMessage, or its shape and type do not give its payload's length.
 Message decode_tensor_message(Buffer payload);
 
 }  // namespace pipewright
