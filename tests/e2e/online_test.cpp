@@ -63,10 +63,10 @@ std::string tiny_job() {
   return job_text(8);
 }
 std::string short_job() {
-  return job_text(3000, 600, 512);
+  return job_text(100000, 600, 512);
 }
 std::string endless_job() {
-  return job_text(1000000, 600, 512);
+  return job_text(20000000, 600, 512);
 }
 
 class Folder : public testing::Test {

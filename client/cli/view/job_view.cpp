@@ -73,7 +73,7 @@ std::optional<double> JobView::ticks_per_second() const {
 
 std::optional<double> JobView::seconds_left() const {
   const auto rate = ticks_per_second();
-  if (!rate || job_.progress.ticks_total <= 0) return std::nullopt;
+  if (!rate || job_.progress.ticks_total <= job_.progress.ticks_done) return std::nullopt;
   return static_cast<double>(job_.progress.ticks_total - job_.progress.ticks_done) / *rate;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "client/cli/view/text.hpp"
+#include "core/base/text.hpp"
 
 namespace pipewright::cli {
 
@@ -25,6 +26,11 @@ std::string name_of_job(const JobView& view) {
              : id;
 }
 
+/// Whole up to ten million: "tick 40006 of 80012".
+std::string tick_text(double ticks) {
+  return std::abs(ticks) < 1e7 ? format_number(ticks) : format_si(ticks);
+}
+
 std::string percent(double fraction) {
   return std::to_string(static_cast<int>(std::floor(fraction * 100))) + " %";
 }
@@ -40,7 +46,7 @@ std::string values_text(const JobView& view, const LiveOptions& options) {
   const Curve& curve = curve_of(view, options);
   if (curve.empty()) return "no point yet";
   std::string text = options.loss ? "last-stage loss" : view.main_name();
-  text += " " + format_short(curve.newest()->y, 6) + " at tick " + format_si(curve.newest()->x);
+  text += " " + format_short(curve.newest()->y, 6) + " at tick " + tick_text(curve.newest()->x);
   if (curve.best()) text += "   best " + format_short(curve.best()->y, 6);
   if (view.updates() > 0) text += "   " + std::to_string(view.updates()) + " updates";
   return text;
@@ -62,8 +68,8 @@ void append_one(std::vector<std::string>& lines, const JobView& view, TerminalSi
   if (progress.ticks_total > 0) {
     const auto done =
         view.job().state == JobState::succeeded ? progress.ticks_total : progress.ticks_done;
-    status += "  tick " + format_si(static_cast<double>(done)) + " of " +
-              format_si(static_cast<double>(progress.ticks_total));
+    status += "  tick " + tick_text(static_cast<double>(done)) + " of " +
+              tick_text(static_cast<double>(progress.ticks_total));
   }
   status += speed_text(view);
   // The bar takes what the text leaves, in steps, so that it does not tremble with the text.

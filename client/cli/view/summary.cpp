@@ -128,9 +128,9 @@ std::string stage_table(const Value* stages, int columns_max) {
                     bytes == nullptr ? "" : format_bytes(bytes->as_real())});
   }
   return format_table({{"STAGE", Align::right},
-                       {"STALENESS start-up max", Align::right},
-                       {"steady max", Align::right},
-                       {"steady mean", Align::right},
+                       {"STALENESS start-up", Align::right},
+                       {"steady", Align::right},
+                       {"mean", Align::right},
                        {"STASH microbatches", Align::right},
                        {"versions", Align::right},
                        {"bytes", Align::right}},
@@ -156,7 +156,8 @@ std::string format_summary(const Job& job, int columns_max) {
   }
   add_row(rows, "last-stage loss", text_of(summary.find("last_stage_loss")));
   add_costs(rows, summary);
-  if (job.started_unix_ms > 0 && job.ended_unix_ms >= job.started_unix_ms) {
+  const bool timed = summary.has("wall_seconds");
+  if (!timed && job.started_unix_ms > 0 && job.ended_unix_ms >= job.started_unix_ms) {
     const auto ms = static_cast<double>(job.ended_unix_ms - job.started_unix_ms);
     rows.emplace_back("took", format_seconds(ms / 1000));
   }
