@@ -31,6 +31,7 @@ std::int64_t Histogram::quantile(double share) const {
 
 VersionTracker::VersionTracker(const ScheduleHeader& header)
     : header_(header),
+      replica_k_(static_cast<std::size_t>(header.replicas)),
       rows_(static_cast<std::size_t>(header.rows())),
       stages_(static_cast<std::size_t>(header.stages)),
       reads_(64),
@@ -94,11 +95,39 @@ void VersionTracker::forward(Row row, const Action& action) {
                                           : reads_of(action.microbatch);
   const bool reads_newest = action.read_update == Action::reads_newest;
   reads.counter[static_cast<std::size_t>(action.stage.value)] =
-      reads_newest ? k_ : action.read_update.value;
+      reads_newest ? replica_k_[static_cast<std::size_t>(action.replica.value)]
+                   : action.read_update.value;
+  RowState& state = rows_[static_cast<std::size_t>(row.value)];
+  state.last_read = version_read(row, action);
+  if (header_.one_block) note_forward(state, action.microbatch);
   if (action.stage < action.backward_to) return;
-  rows_[static_cast<std::size_t>(row.value)].stash.push_back(
-      {action.microbatch, version_of(row, action.replica)});
+  state.stash.push_back({action.microbatch, state.last_read});
   note_stash(row);
+}
+
+std::int64_t VersionTracker::version_read(Row row, const Action& action) {
+  if (action.read_update == Action::reads_newest) return version_of(row, action.replica);
+  const RowState& state = rows_[static_cast<std::size_t>(row.value)];
+  // Own updates happen in the order of k.
+  const auto first_unseen = std::lower_bound(state.own_updates.begin(), state.own_updates.end(),
+                                             Microbatch(action.read_update.value));
+  return state.older_updates + (first_unseen - state.own_updates.begin());
+}
+
+void VersionTracker::note_forward(RowState& state, Microbatch m) {
+  auto& ahead = state.forwards_ahead;
+  ahead.push_back(m);
+  while (true) {
+    const auto next = std::find(ahead.begin(), ahead.end(), state.next_forward);
+    if (next == ahead.end()) break;
+    ahead.erase(next);
+    ++state.next_forward;
+  }
+  while (!state.own_updates.empty() &&
+         state.own_updates.front().value < state.next_forward.value - header_.delay_max) {
+    state.own_updates.pop_front();
+    ++state.older_updates;
+  }
 }
 
 void VersionTracker::note_stash(Row row) {
@@ -132,22 +161,31 @@ void VersionTracker::update(Row row, const Action& action) {
   StageVersions& stage = stages_[static_cast<std::size_t>(action.stage.value)];
   Histogram& staleness = start_up ? stage.staleness.start_up : stage.staleness.steady;
   Histogram& delay = start_up ? delay_.start_up : delay_.steady;
-  UpdateFacts facts{UpdateCount(k_), row, action, 0, &delays_};
+  std::int64_t& replica_k = replica_k_[static_cast<std::size_t>(action.replica.value)];
+  const std::int64_t k = header_.one_block ? action.microbatch.value : replica_k;
+  UpdateFacts facts{UpdateCount(header_.one_block ? k : k_), row, action, 0, &delays_};
   std::fill(delays_.begin(), delays_.end(), 0);
+  // RPD may have gradients of later updates ready; all others use up what there is.
+  const auto is_of_another = [&](const Stashed& contribution) {
+    return header_.one_block && contribution.microbatch != action.microbatch;
+  };
   for (const Stashed& contribution : state.contributing) {
+    if (is_of_another(contribution)) continue;
     const std::int64_t lag = version - contribution.version;
     staleness.add(lag);
     facts.staleness = std::max(facts.staleness, lag);
     Reads& reads = reads_of(contribution.microbatch);
     for (std::size_t s = 0; s < delays_.size(); ++s) {
-      const std::int64_t d = k_ - reads.counter[s];
+      const std::int64_t d = k - reads.counter[s];
       delay.add(d);
       delays_[s] = std::max(delays_[s], d);
     }
     --reads.updates_left;
   }
-  state.contributing.clear();
+  std::erase_if(state.contributing, [&](const auto& c) { return !is_of_another(c); });
+  if (header_.one_block) state.own_updates.push_back(action.microbatch);
   ++version;
+  ++replica_k;
   ++k_;
   if (callback_) callback_(facts);
 }

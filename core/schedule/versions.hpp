@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -53,7 +54,9 @@ struct UpdateFacts {
   const std::vector<std::int64_t>* delays = nullptr;  // per stage; valid during the call
 };
 
-/// Takes the actions of a schedule in the global order (DESIGN.md section 4).
+/// Takes the actions of a schedule in the global order (DESIGN.md section 4). Delays count updates
+/// of the model that is read: of the same replica. RPD's updates are counted in the order of their
+/// k.
 class VersionTracker {
  public:
   explicit VersionTracker(const ScheduleHeader& header);
@@ -68,6 +71,10 @@ class VersionTracker {
   UpdateCount updates() const { return UpdateCount(k_); }
   /// Version of the block of a row (of its replica) so far.
   WeightVersion version(Row row, Replica replica) const;
+  /// Version that the last forward of a row has read.
+  WeightVersion last_read(Row row) const {
+    return WeightVersion(rows_[static_cast<std::size_t>(row.value)].last_read);
+  }
   const std::vector<StageVersions>& stages() const { return stages_; }
   const TwoPhases& delay() const { return delay_; }
 
@@ -78,13 +85,20 @@ class VersionTracker {
   };
   struct RowState {
     std::vector<std::int64_t> versions;  // per replica of the row
-    std::vector<Stashed> stash;          // between F and B
-    std::vector<Stashed> contributing;   // between B and U
+    std::int64_t last_read = 0;
+    std::vector<Stashed> stash;         // between F and B
+    std::vector<Stashed> contributing;  // between B and U
+    // Of RPD: the updates of this block that a later forward may still be before, and how many were
+    // before those; forwards done beyond the first that is not.
+    std::deque<Microbatch> own_updates;
+    std::int64_t older_updates = 0;
+    Microbatch next_forward{0};
+    std::vector<Microbatch> forwards_ahead;
   };
   /// What one microbatch on its way has read.
   struct Reads {
     Microbatch microbatch;
-    std::vector<std::int64_t> counter;  // the global counter at each stage's read
+    std::vector<std::int64_t> counter;  // of its replica's updates, at each stage's read
     int updates_left = 0;               // 0: the slot is free
   };
 
@@ -95,9 +109,12 @@ class VersionTracker {
   Reads& new_reads(Microbatch m, int updates);
   Reads& reads_of(Microbatch m);
   void note_stash(Row row);
+  std::int64_t version_read(Row row, const Action& action);
+  void note_forward(RowState& state, Microbatch m);
 
   ScheduleHeader header_;
   std::int64_t k_ = 0;
+  std::vector<std::int64_t> replica_k_;  // updates per replica
   std::vector<RowState> rows_;
   std::vector<StageVersions> stages_;
   TwoPhases delay_;

@@ -1,81 +1,42 @@
-// PipeDream: 1F1B with weight stashing (Narayanan et al., SOSP 2019), in the greedy form of the
-// paper's time model (DESIGN.md section 4): an idle stage begins whatever is ready by one rule.
-#include "core/schedule/kind.hpp"
-#include "core/sim/pending.hpp"
+// PipeDream: 1F1B with weight stashing (Narayanan et al., SOSP 2019). `greedy`, as in the paper's
+// time model (DESIGN.md section 4), begins whatever is ready by one rule; `strict` follows fixed
+// counts.
+#include <cmath>
+
+#include "core/schedule/strict.hpp"
+#include "core/sim/greedy_rows.hpp"
 #include "core/sim/unrolled.hpp"
 
 namespace pipewright {
 namespace {
 
-/// Stage 0 admits a microbatch while fewer than `cap` are inside. A stage that could run both F and
-/// B prefers B until its first B, then alternates; every B is followed by its block's update.
+/// Stage 0 admits a microbatch while fewer than `cap` are inside.
 class Greedy {
  public:
-  Greedy(int stages, std::int64_t microbatches, std::int64_t cap)
-      : microbatches_(microbatches), cap_(cap), stages_(static_cast<std::size_t>(stages)) {}
+  Greedy(const ScheduleHeader& header, std::int64_t cap, std::int64_t batches)
+      : rows_(header, batches), microbatches_(header.microbatches), cap_(cap) {}
 
   std::optional<Action> pick(Row row) {
-    StageState& stage = stages_[static_cast<std::size_t>(row.value)];
-    if (stage.to_update) {
-      const Microbatch m = *stage.to_update;
-      stage.to_update.reset();
-      return make(ActionKind::update, row, m);
-    }
-    const bool can_forward = row.value == 0 ? admitted_ < microbatches_ && admitted_ - back_ < cap_
-                                            : !stage.activations.empty();
-    const bool can_backward = !stage.gradients.empty();
-    if (!can_forward && !can_backward) return std::nullopt;
-    // Before the first B the last action was an F, so "not the last one" prefers B as the rule
-    // asks.
-    if (can_backward && (!can_forward || stage.last_was_forward)) {
-      const Microbatch m = stage.gradients.front();
-      stage.gradients.pop();
-      stage.last_was_forward = false;
-      return make(ActionKind::backward, row, m);
-    }
-    stage.last_was_forward = true;
-    if (row.value == 0) return make(ActionKind::forward, row, Microbatch(admitted_++));
-    const Microbatch m = stage.activations.front();
-    stage.activations.pop();
-    return make(ActionKind::forward, row, m);
+    return rows_.pick(row, [&]() -> std::optional<Microbatch> {
+      if (admitted_ == microbatches_ || admitted_ - back_ >= cap_) return std::nullopt;
+      return Microbatch(admitted_);
+    });
   }
-
-  void arrived(Row row, const Action& cause) {
-    StageState& stage = stages_[static_cast<std::size_t>(row.value)];
-    (cause.kind == ActionKind::forward ? stage.activations : stage.gradients).add(cause.microbatch);
+  void arrived(Row row, const Action& cause) { rows_.arrived(row, cause); }
+  void began(Row row, const Action& action) {
+    admitted_ += row == Row(0) && action.kind == ActionKind::forward;
   }
-
   void ended(Row row, const Action& action) {
-    StageState& stage = stages_[static_cast<std::size_t>(row.value)];
-    const bool is_last = static_cast<std::size_t>(row.value) + 1 == stages_.size();
-    if (action.kind == ActionKind::forward && is_last) stage.gradients.add(action.microbatch);
-    if (action.kind == ActionKind::backward) {
-      stage.to_update = action.microbatch;
-      if (row.value == 0) ++back_;
-    }
+    rows_.ended(row, action);
+    back_ += row == Row(0) && action.kind == ActionKind::backward;
   }
 
  private:
-  struct StageState {
-    bool last_was_forward = true;
-    std::optional<Microbatch> to_update;
-    PendingInputs activations;
-    PendingInputs gradients;
-  };
-
-  static Action make(ActionKind kind, Row row, Microbatch m) {
-    Action action;
-    action.kind = kind;
-    action.stage = Stage(row.value);
-    action.microbatch = m;
-    return action;
-  }
-
+  GreedyRows rows_;
   std::int64_t microbatches_;
   std::int64_t cap_;
   std::int64_t admitted_ = 0;
   std::int64_t back_ = 0;
-  std::vector<StageState> stages_;
 };
 
 ScheduleHeader header_from(const Value& parameters, std::uint64_t seed) {
@@ -88,13 +49,45 @@ ScheduleHeader header_from(const Value& parameters, std::uint64_t seed) {
   return header;
 }
 
+std::vector<std::int64_t> warm_up_from(const Value* given, int stages) {
+  std::vector<std::int64_t> counts = default_warm_up(stages);
+  if (given == nullptr) return counts;
+  if (given->is_number() && given->as_real() >= 0) {
+    for (auto& count : counts) {
+      count = std::llround(std::ceil(given->as_real() * static_cast<double>(count) - 1e-9));
+    }
+    return counts;
+  }
+  static constexpr const char* wanted =
+      "expected a factor of at least 0 (1.5) or a list of whole numbers, one per stage";
+  if (!given->is_list()) throw ParamError("warm_up", wanted);
+  counts.clear();
+  for (const Value& count : given->as_list()) {
+    if (!count.is_integer() || count.as_integer() < 0) throw ParamError("warm_up", wanted);
+    counts.push_back(count.as_integer());
+  }
+  return counts;
+}
+
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
   const Value* cap = parameters.find("in_flight_max");
+  const Value* warm_up = parameters.find("warm_up");
+  if (parameters.at("order").as_text() == "strict") {
+    if (cap != nullptr) {
+      throw ParamError("in_flight_max",
+                       "goes with `order: greedy`; a strict order is set by `warm_up`");
+    }
+    return std::make_unique<StrictSource>(
+        header, StrictCounts{warm_up_from(warm_up, header.stages), header.microbatches, false},
+        context);
+  }
+  if (warm_up != nullptr) {
+    throw ParamError("warm_up",
+                     "goes with `order: strict`; a greedy order is set by `in_flight_max`");
+  }
   return std::make_unique<UnrolledSource<Greedy>>(
-      header,
-      Greedy(header.stages, header.microbatches,
-             cap != nullptr ? cap->as_integer() : header.stages),
+      header, Greedy(header, cap != nullptr ? cap->as_integer() : header.stages, context.batches),
       context);
 }
 
@@ -102,14 +95,21 @@ const Registration<ScheduleKind> registration{
     {.kind = "pipedream",
      .summary =
          "PipeDream: asynchronous 1F1B with weight stashing, an update after every backward.",
-     .parameters = {stages_parameter(), microbatches_parameter(),
-                    ParamSpec::integer_of(
-                        "in_flight_max",
-                        "In-flight cap: microbatches admitted at stage 0 and not "
-                        "yet back there (PipeDream's NOAM); by default the number "
-                        "of stages.",
-                        "microbatches")
-                        .at_least(1)},
+     .parameters =
+         {stages_parameter(), microbatches_parameter(),
+          ParamSpec::integer_of("in_flight_max",
+                                "In-flight cap: microbatches admitted at stage 0 and not yet back "
+                                "there (PipeDream's NOAM); by default the number of stages.",
+                                "microbatches")
+              .at_least(1),
+          ParamSpec::text_of("order",
+                             "greedy: a stage runs what is ready, by the 1F1B rule; strict: fixed "
+                             "warm-up counts, then one F and one B in turn.",
+                             {"greedy", "strict"})
+              .or_default("greedy"),
+          ParamSpec::any_of("warm_up",
+                            "Of a strict order: forwards before a stage's first F-B pair; a list "
+                            "with one count per stage, or a factor of the default S-1-s.")},
      .header = header_from,
      .make = make}};
 

@@ -5,7 +5,10 @@
 //   void arrived(Row row, const Action& cause);   the output of `cause` (an F of the row before, a
 //   B of
 //                                                 the row after) can be used by `row` from now on
+//   void began(Row row, const Action& action);    `row` has begun what was picked for it
 //   void ended(Row row, const Action& action);    `row` has finished `action`
+//   bool wakes_first_row(const Action& action);   optional: row 0 may have something to begin after
+//   it
 //
 // All that happens in a tick is known before any row picks in it, and rows pick in ascending order.
 #pragma once
@@ -87,8 +90,9 @@ class EventLoop {
       const std::size_t r = touched_[i];
       rows_[r].touched = false;
       while (!rows_[r].busy) {
-        const auto action = policy_.pick(Row(static_cast<std::int32_t>(r)));
+        const auto action = policy_.pick(row_id(r));
         if (!action) break;
+        policy_.began(row_id(r), *action);
         start(r, *action);
       }
     }
@@ -126,6 +130,9 @@ class EventLoop {
     row.busy = false;
     bucket_.push_back({row_id(r), row.action, row.start, now_});
     policy_.ended(row_id(r), row.action);
+    if constexpr (requires { policy_.wakes_first_row(row.action); }) {
+      if (policy_.wakes_first_row(row.action)) touch(0);
+    }
     const int stage = header_.stage_of(row_id(r)).value;
     if (row.action.kind == ActionKind::forward && stage + 1 < header_.stages) {
       send(r + 1, row.action);

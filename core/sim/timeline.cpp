@@ -36,6 +36,7 @@ class FixedOrder {
     (cause.kind == ActionKind::forward ? state.activations : state.gradients).add(cause.microbatch);
   }
 
+  void began(Row, const Action&) {}
   void ended(Row, const Action&) {}
 
   /// Throws when a row has actions left: nothing is under way, so they wait for ever.

@@ -16,7 +16,6 @@ class UnrolledSource : public ScheduleSource {
  public:
   UnrolledSource(ScheduleHeader header, Policy policy, const ScheduleContext& context)
       : header_(std::move(header)),
-        batches_(context.batches),
         policy_(std::move(policy)),
         loop_(header_, context.cost, context.link, policy_),
         made_(static_cast<std::size_t>(header_.rows())) {}
@@ -29,10 +28,8 @@ class UnrolledSource : public ScheduleSource {
   std::optional<Action> next(Row row) override {
     auto& mine = made_[static_cast<std::size_t>(row.value)];
     while (mine.empty()) {
-      auto entry = loop_.next();
+      const auto entry = loop_.next();
       if (!entry) return std::nullopt;
-      const std::int64_t m = entry->action.microbatch.value;
-      entry->action.batch = Batch(batches_ > 0 ? m % batches_ : m);
       made_[static_cast<std::size_t>(entry->row.value)].push_back(entry->action);
     }
     const Action action = mine.front();
@@ -42,7 +39,6 @@ class UnrolledSource : public ScheduleSource {
 
  private:
   ScheduleHeader header_;
-  std::int64_t batches_;
   Policy policy_;
   EventLoop<Policy> loop_;
   std::vector<std::deque<Action>> made_;

@@ -1,5 +1,7 @@
 #include "core/train/block.hpp"
 
+#include <cstring>
+
 #include "core/base/check.hpp"
 
 namespace pipewright {
@@ -15,6 +17,12 @@ VersionedBlock::Pin VersionedBlock::pin() {
   pin.slot_ = current_;
   pin.version_ = slots_[current_].version;
   return pin;
+}
+
+VersionedBlock::Pin VersionedBlock::pin(const Pin& pinned) {
+  weights(pinned);
+  ++slots_[pinned.slot_].pins;
+  return pinned;
 }
 
 const Tensor& VersionedBlock::weights(const Pin& pin) const {
@@ -44,6 +52,15 @@ void VersionedBlock::update(Tensor& gradient) {
   const std::size_t to = slots_[current_].pins == 0 ? current_ : free_slot();
   optimizer_->step(slots_[current_].weights, slots_[to].weights, gradient);
   slots_[to].version = slots_[current_].version + 1;
+  current_ = to;
+}
+
+void VersionedBlock::assign(const Tensor& weights) {
+  // An observation may still have the contents before pinned; a pin is told by its version, which
+  // is the same, so it keeps its own slot.
+  const std::size_t to = slots_[current_].pins == 0 ? current_ : free_slot();
+  slots_[to].version = slots_[current_].version;
+  std::memcpy(slots_[to].weights.buffer().data(), weights.buffer().data(), weights.bytes());
   current_ = to;
 }
 

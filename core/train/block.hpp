@@ -33,11 +33,16 @@ class VersionedBlock {
   const Tensor& weights() const { return slots_[current_].weights; }
 
   Pin pin();
+  /// Once more what is pinned already.
+  Pin pin(const Pin& pinned);
   const Tensor& weights(const Pin& pin) const;
   void unpin(const Pin& pin);
 
   /// The block update: one step of the optimizer; the version grows by one. Uses up `gradient`.
   void update(Tensor& gradient);
+
+  /// Other contents for the same version: what a sync does, when nothing of the block is in flight.
+  void assign(const Tensor& weights);
 
   /// Bytes of all weights held, the current ones included.
   std::int64_t bytes() const;

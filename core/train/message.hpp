@@ -8,13 +8,22 @@
 
 namespace pipewright {
 
-enum class MessageKind : std::uint8_t { activation = 1, gradient = 2, evaluation = 3, weights = 4 };
+enum class MessageKind : std::uint8_t {
+  activation = 1,
+  gradient = 2,
+  evaluation = 3,  // partial full objective, on to the next stage
+  weights = 4,     // of a replica's block, to be averaged at a sync
+  average = 5,     // the other way
+  barrier = 6,     // a row has come to a sync
+  release = 7,     // all rows have; `arrival` is when the last did
+  observed = 8,    // weights of a replica's block, for an observation of the average
+};
 
 struct Message {
   MessageKind kind = MessageKind::activation;
   Stage from_stage;
   Row to_row;
-  Microbatch microbatch;  // of an evaluation: the number of the observation
+  Microbatch microbatch;  // of an observation its number, of a sync the round
   Replica replica;
   WeightVersion weight_version;  // of the sender's block
   Tick sent;

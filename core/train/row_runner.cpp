@@ -8,12 +8,32 @@
 
 namespace pipewright {
 
+namespace {
+
+void add_to(Tensor& sum, const Tensor& more) {
+  if (sum.dtype() == DType::float32) {
+    sum.vec<float>() += more.vec<float>();
+  } else {
+    sum.vec<double>() += more.vec<double>();
+  }
+}
+
+void divide(Tensor& sum, int by) {
+  if (sum.dtype() == DType::float32) {
+    sum.vec<float>() /= static_cast<float>(by);
+  } else {
+    sum.vec<double>() /= static_cast<double>(by);
+  }
+}
+
+}  // namespace
+
 RowRunner::RowRunner(RowSetup setup, Outbox& outbox)
     : setup_(std::move(setup)), outbox_(outbox), stage_(setup_.header.stage_of(setup_.row)) {
   PW_CHECK(setup_.blocks.size() == static_cast<std::size_t>(setup_.header.replicas_of_row()),
            describe() << " was given " << setup_.blocks.size() << " blocks");
-  accumulated_.resize(setup_.blocks.size());
-  gradient_ = Tensor(setup_.model->dtype(), {setup_.model->parameter_count()});
+  scratch_gradient_ = Tensor(setup_.model->dtype(), {setup_.model->parameter_count()});
+  if (setup_.outer) last_synced_ = setup_.blocks.front().weights().clone();
   report_.row = setup_.row;
 }
 
@@ -28,8 +48,8 @@ std::string RowRunner::describe() const {
   return text;
 }
 
-std::size_t RowRunner::slot(Replica replica) const {
-  return setup_.header.placement == Placement::spread ? 0 : static_cast<std::size_t>(replica.value);
+VersionedBlock& RowRunner::block_of(Replica replica) {
+  return setup_.blocks[is_spread() ? 0 : static_cast<std::size_t>(replica.value)];
 }
 
 void RowRunner::append(const Window& window) {
@@ -53,10 +73,9 @@ void RowRunner::deliver(Message message) {
     case MessageKind::evaluation:
       evaluations_.push_back(std::move(message));
       return;
-    case MessageKind::weights:
-      break;
+    default:
+      sync_messages_.push_back(std::move(message));
   }
-  throw ProtocolError(describe() + " cannot use a message of kind weights");
 }
 
 void RowRunner::check_header(const Message& message) const {
@@ -68,15 +87,37 @@ void RowRunner::check_header(const Message& message) const {
   if (message.to_row != setup_.row) {
     refuse("it is for row " + std::to_string(message.to_row.value));
   }
-  const std::int32_t from = stage_.value + (message.kind == MessageKind::gradient ? 1 : -1);
+  if (message.tensor.dtype() != setup_.model->dtype()) refuse("its numbers are of another type");
+  std::int32_t from = stage_.value;
+  Shape shape = scratch_gradient_.shape();
+  switch (message.kind) {
+    case MessageKind::activation:
+    case MessageKind::gradient:
+      from += message.kind == MessageKind::gradient ? 1 : -1;
+      shape = setup_.model->activation_shape();
+      break;
+    case MessageKind::evaluation:
+      --from;
+      shape = message.tensor.shape();  // the model checks what only it knows
+      break;
+    case MessageKind::barrier:
+    case MessageKind::release:
+      from = message.kind == MessageKind::release ? 0 : message.from_stage.value;
+      shape = {1};
+      break;
+    case MessageKind::weights:
+    case MessageKind::average:
+    case MessageKind::observed:
+      break;
+  }
   if (message.from_stage != Stage(from) || from < 0 || from >= setup_.header.stages) {
     refuse("a message of this kind comes from stage " + std::to_string(from));
   }
-  if (message.tensor.dtype() != setup_.model->dtype()) refuse("its numbers are of another type");
-  if (message.kind != MessageKind::evaluation &&
-      message.tensor.shape() != setup_.model->activation_shape()) {
-    refuse("its shape is " + message.tensor.shape().text() + ", not " +
-           setup_.model->activation_shape().text());
+  if (message.tensor.shape() != shape) {
+    refuse("its shape is " + message.tensor.shape().text() + ", not " + shape.text());
+  }
+  if (message.replica < Replica(0) || message.replica.value >= setup_.header.replicas) {
+    refuse("there is no replica " + std::to_string(message.replica.value));
   }
 }
 
@@ -87,12 +128,13 @@ RowRunner::Step RowRunner::step() {
     return observations_.empty() ? Step::finished : Step::blocked;
   }
   const Instruction& instruction = program_[at_];
+  bool done = true;
   switch (instruction.kind) {
     case Instruction::Kind::forward:
-      if (!forward(instruction)) return Step::blocked;
+      done = forward(instruction);
       break;
     case Instruction::Kind::backward:
-      if (!backward(instruction)) return Step::blocked;
+      done = backward(instruction);
       break;
     case Instruction::Kind::update:
       update(instruction);
@@ -101,17 +143,24 @@ RowRunner::Step RowRunner::step() {
       observe(instruction);
       break;
     case Instruction::Kind::sync:
-      throw ConfigError(describe() + ": a sync of " + std::to_string(setup_.header.replicas) +
-                        " replicas is not supported");
+      done = sync(instruction);
+      break;
   }
+  if (!done) return Step::blocked;
   ++at_;
   return Step::ran;
 }
 
-Message* RowRunner::find(std::vector<Message>& inbox, Microbatch m) {
-  const auto at = std::find_if(inbox.begin(), inbox.end(),
-                               [&](const Message& message) { return message.microbatch == m; });
-  return at == inbox.end() ? nullptr : &*at;
+std::optional<Message> RowRunner::take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
+                                       std::optional<Replica> replica) {
+  const auto at = std::find_if(inbox.begin(), inbox.end(), [&](const Message& message) {
+    return message.kind == kind && message.microbatch == m &&
+           (!replica || message.replica == *replica);
+  });
+  if (at == inbox.end()) return std::nullopt;
+  Message message = std::move(*at);
+  inbox.erase(at);
+  return message;
 }
 
 void RowRunner::record(Tick start, ActionKind kind, WeightVersion version) {
@@ -119,27 +168,32 @@ void RowRunner::record(Tick start, ActionKind kind, WeightVersion version) {
   report_.records.push_back({start, clock_, version});
 }
 
-void RowRunner::send(MessageKind kind, Row to, const Instruction& instruction,
-                     WeightVersion version, Tensor tensor) {
-  // An observation looks at the run without being part of it: it takes no schedule time and is not
-  // counted.
-  Tick arrival = clock_;
-  if (kind != MessageKind::evaluation) {
+void RowRunner::send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
+                     Tick arrival, Tensor tensor) {
+  if (kind == MessageKind::activation || kind == MessageKind::gradient) {
     auto& bytes = to > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
     bytes += static_cast<std::int64_t>(tensor.bytes());
     ++messages_sent_;
-    arrival = setup_.link.arrival(clock_);
   }
-  outbox_.send({kind, stage_, to, instruction.microbatch, instruction.replica, version, clock_,
-                arrival, std::move(tensor)});
+  outbox_.send({kind, stage_, to, m, replica, version, clock_, arrival, std::move(tensor)});
+}
+
+/// The version that a forward is to read: the newest, or for RPD the one with exactly the updates
+/// of microbatches below read_update.
+VersionedBlock::Pin RowRunner::pin_for_read(const Instruction& instruction, VersionedBlock& block) {
+  if (instruction.read_update == Action::reads_newest) return block.pin();
+  for (const Superseded& old : superseded_) {
+    if (instruction.read_update.value <= old.by.value) return block.pin(old.pin);
+  }
+  return block.pin();
 }
 
 bool RowRunner::forward(const Instruction& instruction) {
   Tick start = clock_;
   Tensor x;
   if (!is_first()) {
-    Message* input = find(activations_, instruction.microbatch);
-    if (input == nullptr) return false;
+    auto input = take(activations_, MessageKind::activation, instruction.microbatch);
+    if (!input) return false;
     if (input->replica != instruction.replica) {
       throw ProtocolError(describe() + " received an activation of replica " +
                           std::to_string(input->replica.value) + ", not " +
@@ -147,65 +201,107 @@ bool RowRunner::forward(const Instruction& instruction) {
     }
     start = std::max(start, input->arrival);
     x = std::move(input->tensor);
-    activations_.erase(activations_.begin() + (input - activations_.data()));
   }
-  VersionedBlock& block = setup_.blocks[slot(instruction.replica)];
-  Stashed stashed{instruction.microbatch, block.pin(), {}};
+  VersionedBlock& block = block_of(instruction.replica);
+  Stashed stashed{instruction.microbatch, pin_for_read(instruction, block), {}};
   if (!spare_saved_.empty()) {
     stashed.saved = std::move(spare_saved_.back());
     spare_saved_.pop_back();
   }
   double loss = 0;
-  Tensor y =
-      setup_.model->forward(instruction.batch, block.weights(), std::move(x), stashed.saved, loss);
-  record(start, ActionKind::forward, block.version());
+  const WeightVersion version = stashed.pin.version();
+  Tensor y = setup_.model->forward(instruction.batch, block.weights(stashed.pin), std::move(x),
+                                   stashed.saved, loss);
+  record(start, ActionKind::forward, version);
   if (is_last()) {
     report_.losses.push_back(loss);
   } else {
-    send(MessageKind::activation, Row(setup_.row.value + 1), instruction, block.version(),
-         std::move(y));
+    send(MessageKind::activation, Row(setup_.row.value + 1), instruction.microbatch,
+         instruction.replica, version, setup_.link.arrival(clock_), std::move(y));
+  }
+  if (setup_.header.one_block) note_forward(instruction.microbatch);
+  if (stage_ < instruction.backward_to) {
+    // No backward will come here.
+    block.unpin(stashed.pin);
+    stashed.saved.tensors.clear();
+    spare_saved_.push_back(std::move(stashed.saved));
+    return true;
   }
   stash_.push_back(std::move(stashed));
-  std::int64_t bytes = block.bytes();
+  std::int64_t bytes = 0;
+  for (const VersionedBlock& one : setup_.blocks) bytes += one.bytes();
   for (const Stashed& one : stash_) bytes += static_cast<std::int64_t>(one.saved.bytes());
   stash_bytes_max_ = std::max(stash_bytes_max_, bytes);
   return true;
+}
+
+/// Old versions are kept as long as a forward that is still to come may read them.
+void RowRunner::note_forward(Microbatch m) {
+  forwards_ahead_.push_back(m);
+  while (true) {
+    const auto next = std::find(forwards_ahead_.begin(), forwards_ahead_.end(), next_forward_);
+    if (next == forwards_ahead_.end()) break;
+    forwards_ahead_.erase(next);
+    ++next_forward_;
+  }
+  drop_superseded();
+}
+
+void RowRunner::drop_superseded() {
+  const std::int64_t oldest_read = next_forward_.value - setup_.header.delay_max;
+  while (!superseded_.empty() && superseded_.front().by.value < oldest_read) {
+    setup_.blocks.front().unpin(superseded_.front().pin);
+    superseded_.pop_front();
+  }
+}
+
+RowRunner::Gradient& RowRunner::gradient_for(const Instruction& instruction) {
+  const auto at =
+      std::find_if(gradients_due_.begin(), gradients_due_.end(), [&](const Gradient& gradient) {
+        if (gradient.count == 0) return false;
+        return setup_.header.one_block ? gradient.microbatch == instruction.microbatch
+                                       : gradient.replica == instruction.replica;
+      });
+  if (at != gradients_due_.end()) return *at;
+  const auto spare = std::find_if(gradients_due_.begin(), gradients_due_.end(),
+                                  [](const Gradient& gradient) { return gradient.count == 0; });
+  if (spare == gradients_due_.end()) {
+    Tensor sum(scratch_gradient_.dtype(), scratch_gradient_.shape());
+    gradients_due_.push_back({instruction.microbatch, instruction.replica, std::move(sum), 0});
+    return gradients_due_.back();
+  }
+  spare->microbatch = instruction.microbatch;
+  spare->replica = instruction.replica;
+  return *spare;
 }
 
 bool RowRunner::backward(const Instruction& instruction) {
   Tick start = clock_;
   Tensor dout;
   if (!is_last()) {
-    Message* input = find(gradients_, instruction.microbatch);
-    if (input == nullptr) return false;
+    auto input = take(gradients_, MessageKind::gradient, instruction.microbatch);
+    if (!input) return false;
     start = std::max(start, input->arrival);
     dout = std::move(input->tensor);
-    gradients_.erase(gradients_.begin() + (input - gradients_.data()));
   }
   const auto at = std::find_if(stash_.begin(), stash_.end(), [&](const Stashed& stashed) {
     return stashed.microbatch == instruction.microbatch;
   });
   PW_CHECK(at != stash_.end(), describe() << " has no stash of its forward");
-  VersionedBlock& block = setup_.blocks[slot(instruction.replica)];
-  Accumulated& sum = accumulated_[slot(instruction.replica)];
+  VersionedBlock& block = block_of(instruction.replica);
+  const bool updates_this_block = !setup_.header.one_block || stage_ == instruction.backward_to;
+  Gradient* gradient = updates_this_block ? &gradient_for(instruction) : nullptr;
   // The first gradient since an update is written in place, further ones are added to it.
-  if (sum.gradient.empty()) sum.gradient = Tensor(gradient_.dtype(), gradient_.shape());
-  Tensor& into = sum.count == 0 ? sum.gradient : gradient_;
+  Tensor& into = gradient != nullptr && gradient->count == 0 ? gradient->sum : scratch_gradient_;
   // weights(pin) checks that these are the weights that the forward used.
   Tensor dx = setup_.model->backward(instruction.batch, block.weights(at->pin), at->saved,
-                                     std::move(dout), into, true);
-  if (sum.count > 0) {
-    if (into.dtype() == DType::float32) {
-      sum.gradient.vec<float>() += into.vec<float>();
-    } else {
-      sum.gradient.vec<double>() += into.vec<double>();
-    }
-  }
-  ++sum.count;
+                                     std::move(dout), into, updates_this_block);
+  if (gradient != nullptr && gradient->count++ > 0) add_to(gradient->sum, scratch_gradient_);
   const WeightVersion version = at->pin.version();
   record(start, ActionKind::backward, version);
-  if (!is_first()) {
-    send(MessageKind::gradient, Row(setup_.row.value - 1), instruction, version, std::move(dx));
+  if (stage_ > instruction.backward_to) {
+    send(MessageKind::gradient, Row(setup_.row.value - 1), instruction.microbatch,
+         instruction.replica, version, setup_.link.arrival(clock_), std::move(dx));
   }
   block.unpin(at->pin);
   at->saved.tensors.clear();
@@ -215,58 +311,16 @@ bool RowRunner::backward(const Instruction& instruction) {
 }
 
 void RowRunner::update(const Instruction& instruction) {
-  Accumulated& sum = accumulated_[slot(instruction.replica)];
-  PW_CHECK(sum.count > 0, describe() << " has no gradient");
-  if (sum.count > 1) {
-    if (sum.gradient.dtype() == DType::float32) {
-      sum.gradient.vec<float>() /= static_cast<float>(sum.count);
-    } else {
-      sum.gradient.vec<double>() /= static_cast<double>(sum.count);
-    }
-  }
-  VersionedBlock& block = setup_.blocks[slot(instruction.replica)];
-  block.update(sum.gradient);
-  sum.count = 0;
+  Gradient& gradient = gradient_for(instruction);
+  PW_CHECK(gradient.count > 0, describe() << " has no gradient");
+  if (gradient.count > 1) divide(gradient.sum, gradient.count);
+  VersionedBlock& block = block_of(instruction.replica);
+  if (setup_.header.one_block) superseded_.push_back({instruction.microbatch, block.pin()});
+  block.update(gradient.sum);
+  gradient.count = 0;
+  ++contents_;
+  if (setup_.header.one_block) drop_superseded();
   record(clock_, ActionKind::update, block.version());
-}
-
-void RowRunner::observe(const Instruction& instruction) {
-  VersionedBlock& block = setup_.blocks.front();
-  observations_.push_back({instruction.microbatch.value, block.pin()});
-  continue_observations();
-}
-
-void RowRunner::continue_observations() {
-  while (!observations_.empty()) {
-    Tensor partial;
-    const Observation observation = observations_.front();
-    if (!is_first()) {
-      if (evaluations_.empty()) return;
-      if (evaluations_.front().microbatch.value != observation.number) {
-        throw ProtocolError(describe() + " received observation " +
-                            std::to_string(evaluations_.front().microbatch.value) + ", not " +
-                            std::to_string(observation.number));
-      }
-      partial = std::move(evaluations_.front().tensor);
-      evaluations_.pop_front();
-    }
-    VersionedBlock& block = setup_.blocks.front();
-    double value = 0;
-    // A version is never made twice, so its number names the contents; 0 is taken by "nothing yet".
-    const auto weights_id = static_cast<std::uint64_t>(observation.pin.version().value) + 1;
-    partial = setup_.model->evaluate(block.weights(observation.pin), weights_id, std::move(partial),
-                                     value);
-    block.unpin(observation.pin);
-    observations_.pop_front();
-    if (is_last()) {
-      report_.values.push_back({observation.number, value});
-    } else {
-      Instruction instruction;
-      instruction.microbatch = Microbatch(observation.number);
-      send(MessageKind::evaluation, Row(setup_.row.value + 1), instruction,
-           observation.pin.version(), std::move(partial));
-    }
-  }
 }
 
 RowReport RowRunner::take_report() {

@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/objectives/objective.hpp"
@@ -30,6 +32,7 @@ struct RowSetup {
   LinkModel link;
   std::unique_ptr<StageModel> model;
   std::vector<VersionedBlock> blocks;  // one per replica of the row
+  std::unique_ptr<Optimizer> outer;    // of LocalSGD's syncs; none: plain averaging
 };
 
 class RowRunner {
@@ -61,29 +64,64 @@ class RowRunner {
     VersionedBlock::Pin pin;
     Saved saved;
   };
-  struct Accumulated {
-    Tensor gradient;
+  /// Gradients between B and U. A microbatch that updates one block only has one of its own.
+  struct Gradient {
+    Microbatch microbatch;
+    Replica replica;
+    Tensor sum;
     int count = 0;
   };
-  struct Observation {
-    std::int64_t number;
+  /// A version that was superseded by the update of a microbatch, kept for reads that are to see
+  /// it.
+  struct Superseded {
+    Microbatch by;
     VersionedBlock::Pin pin;
   };
+  /// The block at an observation: pinned, or the average over the replicas.
+  struct Observation {
+    std::int64_t number = 0;
+    std::uint64_t contents = 0;
+    VersionedBlock::Pin pin;
+    Tensor average;
+    int replicas_missing = 0;
+    std::vector<Tensor> replicas;  // by replica, until all are there
+    std::vector<std::int64_t> replica_contents;
+  };
+  enum class SyncPhase { gathering, waiting_for_release, waiting_for_average };
 
   bool is_first() const { return stage_ == Stage(0); }
   bool is_last() const { return stage_.value + 1 == setup_.header.stages; }
-  std::size_t slot(Replica replica) const;
+  bool is_spread() const { return setup_.header.placement == Placement::spread; }
+  /// Of a row that holds one replica; 0 where a row holds all.
+  Replica replica_of_row() const {
+    return is_spread() ? setup_.header.first_replica_of(setup_.row) : Replica(0);
+  }
+  VersionedBlock& block_of(Replica replica);
+
+  // row_runner.cpp
   bool forward(const Instruction& instruction);
   bool backward(const Instruction& instruction);
   void update(const Instruction& instruction);
-  void observe(const Instruction& instruction);
-  void continue_observations();
-  Message* find(std::vector<Message>& inbox, Microbatch m);
+  VersionedBlock::Pin pin_for_read(const Instruction& instruction, VersionedBlock& block);
+  void note_forward(Microbatch m);
+  void drop_superseded();
+  Gradient& gradient_for(const Instruction& instruction);
+  std::optional<Message> take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
+                              std::optional<Replica> replica = std::nullopt);
   void check_header(const Message& message) const;
   void record(Tick start, ActionKind kind, WeightVersion version);
-  void send(MessageKind kind, Row to, const Instruction& instruction, WeightVersion version,
-            Tensor tensor);
+  void send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
+            Tick arrival, Tensor tensor);
   std::string describe() const;
+
+  // row_sync.cpp
+  bool sync(const Instruction& instruction);
+  bool gather_for_sync(const Instruction& instruction);
+  void average_blocks();
+  void observe(const Instruction& instruction);
+  void continue_observations();
+  bool complete(Observation& observation);
+  void finish_average(Observation& observation);
 
   RowSetup setup_;
   Outbox& outbox_;
@@ -92,13 +130,24 @@ class RowRunner {
   std::vector<Instruction> program_;
   std::size_t at_ = 0;
   bool no_more_ = false;
-  std::vector<Message> activations_, gradients_;
+  std::vector<Message> activations_, gradients_, sync_messages_;
   std::deque<Message> evaluations_;
   std::deque<Observation> observations_;
   std::vector<Stashed> stash_;
   std::vector<Saved> spare_saved_;
-  std::vector<Accumulated> accumulated_;  // per replica of the row
-  Tensor gradient_;
+  std::vector<Gradient> gradients_due_;
+  Tensor scratch_gradient_;
+  std::deque<Superseded> superseded_;
+  std::vector<Microbatch> forwards_ahead_;  // done beyond the first that is not
+  Microbatch next_forward_{0};
+  std::uint64_t contents_ = 1;  // names the contents of the row's blocks: changes with them
+  SyncPhase sync_phase_ = SyncPhase::gathering;
+  Tick sync_start_{0};
+  std::vector<Tensor> gathered_;  // by replica, of a sync
+  Tensor average_;
+  Tensor last_synced_;                           // where the outer optimizer started from
+  std::vector<std::int64_t> averaged_contents_;  // what the last observed average was made of
+  std::uint64_t averaged_id_ = 0;
   RowReport report_;
   std::int64_t messages_sent_ = 0;
   std::int64_t stash_bytes_max_ = 0;

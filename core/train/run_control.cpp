@@ -1,5 +1,6 @@
 #include "core/train/run_control.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -37,6 +38,13 @@ Instruction instruction_of(const Action& action) {
   instruction.read_update = action.read_update;
   instruction.backward_to = action.backward_to;
   return instruction;
+}
+
+Instruction observe_instruction(std::int64_t number) {
+  Instruction observe;
+  observe.kind = Instruction::Kind::observe;
+  observe.microbatch = Microbatch(number);
+  return observe;
 }
 
 }  // namespace
@@ -96,57 +104,89 @@ void RunControl::feed() {
   static constexpr std::size_t awaited_per_row_max = 512;
   while (!fed_all_ && awaited_.size() < awaited_per_row_max * rows_.size()) {
     const auto entry = planner_->next();
-    if (!entry) {
-      // The state at the end is always observed, whatever the cadence.
-      if (job_.observe_by != ObserveBy::never) {
-        if (job_.observe_by == ObserveBy::updates) {
-          if (next_observation_ - observe_every_ < totals_.updates) {
-            feed_observation(totals_.makespan);
-          }
-        } else {
-          for (; next_observation_ < totals_.makespan.value; next_observation_ += observe_every_) {
-            feed_observation(Tick(next_observation_));
-          }
-          feed_observation(totals_.makespan);
-        }
-      }
-      fed_all_ = true;
-      return;
+    if (entry) {
+      feed_entry(*entry);
+    } else {
+      feed_end();
     }
-    feed_entry(*entry);
   }
+}
+
+void RunControl::feed_end() {
+  // The state at the end is always observed, whatever the cadence.
+  if (job_.observe_by == ObserveBy::updates) {
+    if (observations_fed_ < totals_.observations) {
+      feed_observation(totals_.makespan, totals_.updates);
+    }
+  } else if (job_.observe_by != ObserveBy::never) {
+    for (; next_observation_ < totals_.makespan.value; next_observation_ += observe_every_) {
+      feed_observation(Tick(next_observation_), updates_fed_);
+    }
+    feed_observation(totals_.makespan, updates_fed_);
+  }
+  fed_all_ = true;
 }
 
 void RunControl::feed_entry(const TimelineEntry& entry) {
-  if (job_.observe_by == ObserveBy::updates) {
-    if (next_observation_ == 0) {
-      feed_observation(Tick(0));
-      next_observation_ = observe_every_;
-    }
-  } else {
-    // What is observed at a tick counts all that has ended by it: before the first that ends later.
-    while (next_observation_ < entry.end.value) {
-      feed_observation(Tick(next_observation_));
-      next_observation_ += observe_every_;
-    }
+  const bool is_update = entry.action.kind == ActionKind::update;
+  const bool by_updates = job_.observe_by == ObserveBy::updates;
+  if (by_updates && next_observation_ == 0) {
+    feed_observation(Tick(0), 0);
+    next_observation_ = observe_every_;
+  }
+  // What is observed at a tick counts all that has ended by it: before the first that ends later.
+  while (!by_updates && next_observation_ < entry.end.value) {
+    feed_observation(Tick(next_observation_), updates_fed_);
+    next_observation_ += observe_every_;
+  }
+  if (by_updates && is_update && header_.one_block) {
+    feed_observations_by_k(entry.row, entry.action.microbatch);
   }
   at(entry.row).queue.push_back(instruction_of(entry.action));
-  awaited_.push_back({entry, -1, Tick(0)});
-  if (entry.action.kind == ActionKind::update) {
-    ++updates_fed_;
-    if (job_.observe_by == ObserveBy::updates && updates_fed_ == next_observation_) {
-      feed_observation(entry.end);
+  awaited_.push_back({entry, -1, Tick(0), 0});
+  if (!is_update) return;
+  ++updates_fed_;
+  if (by_updates && header_.one_block) {
+    count_update_by_k(entry);
+  } else if (by_updates && updates_fed_ == next_observation_) {
+    feed_observation(entry.end, updates_fed_);
+    next_observation_ += observe_every_;
+  }
+}
+
+/// RPD's updates may end in another order than that of k, in which its curve counts them: a row
+/// comes to an observation of the first u updates before its first update with k >= u.
+void RunControl::feed_observations_by_k(Row row, Microbatch k) {
+  RowState& state = at(row);
+  while (state.observations_fed < totals_.observations - 1 &&
+         state.observations_fed * observe_every_ <= k.value) {
+    state.queue.push_back(observe_instruction(state.observations_fed++));
+  }
+}
+
+void RunControl::count_update_by_k(const TimelineEntry& entry) {
+  updates_ahead_.push_back(entry.action.microbatch.value);
+  while (true) {
+    const auto next = std::find(updates_ahead_.begin(), updates_ahead_.end(), updates_in_order_);
+    if (next == updates_ahead_.end()) return;
+    updates_ahead_.erase(next);
+    ++updates_in_order_;
+    if (updates_in_order_ == next_observation_ && updates_in_order_ < totals_.updates) {
+      feed_observation(entry.end, updates_in_order_);
       next_observation_ += observe_every_;
     }
   }
 }
 
-void RunControl::feed_observation(Tick tick) {
-  Instruction observe;
-  observe.kind = Instruction::Kind::observe;
-  observe.microbatch = Microbatch(observations_fed_);
-  for (RowState& row : rows_) row.queue.push_back(observe);
-  awaited_.push_back({{}, observations_fed_++, tick});
+void RunControl::feed_observation(Tick tick, std::int64_t updates) {
+  const std::int64_t number = observations_fed_++;
+  for (RowState& row : rows_) {
+    // A row that has gone beyond it already has it.
+    if (row.observations_fed > number) continue;
+    row.queue.push_back(observe_instruction(number));
+    row.observations_fed = number + 1;
+  }
+  awaited_.push_back({{}, number, tick, updates});
 }
 
 std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
@@ -200,16 +240,18 @@ bool RunControl::emit_action(const TimelineEntry& planned) {
           std::to_string(record.end.value) + ", planned were " +
           std::to_string(planned.start.value) + " to " + std::to_string(planned.end.value));
   }
-  if (planned.action.kind == ActionKind::update || planned.action.kind == ActionKind::forward) {
-    const WeightVersion version = metrics_.versions().version(planned.row, planned.action.replica);
+  const bool is_forward = planned.action.kind == ActionKind::forward;
+  if (planned.action.kind == ActionKind::update || is_forward) {
+    const WeightVersion version =
+        is_forward ? metrics_.versions().last_read(planned.row)
+                   : metrics_.versions().version(planned.row, planned.action.replica);
     if (record.weight_version != version) {
       fault("weight version " + std::to_string(record.weight_version.value) + ", by the schedule " +
             std::to_string(version.value));
     }
   }
   for (RunSink* sink : sinks_) sink->action(planned);
-  if (planned.action.kind == ActionKind::forward &&
-      planned.action.stage.value + 1 == header_.stages) {
+  if (is_forward && planned.action.stage.value + 1 == header_.stages) {
     if (row.losses.empty()) fault("no loss");
     const double loss = row.losses.front();
     row.losses.pop_front();
@@ -234,7 +276,7 @@ bool RunControl::emit_observation(const Awaited& awaited) {
   objective_last_ = value;
   if (!objective_best_ || value < *objective_best_) objective_best_ = value;
   for (RunSink* sink : sinks_) {
-    sink->objective(awaited.tick, metrics_.versions().updates(), value);
+    sink->objective(awaited.tick, UpdateCount(awaited.updates), value);
   }
   check_finite(value, awaited.tick, "the objective");
   return true;

@@ -82,6 +82,7 @@ class RunControl {
  private:
   struct RowState {
     std::deque<Instruction> queue;
+    std::int64_t observations_fed = 0;
     bool told_last = false;
     std::deque<ActionRecord> records;
     std::deque<double> losses;
@@ -93,14 +94,18 @@ class RunControl {
   struct Awaited {
     TimelineEntry entry;
     std::int64_t observation = -1;
-    Tick tick;  // of the observation
+    Tick tick;                 // of the observation
+    std::int64_t updates = 0;  // that it counts
   };
 
   RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
   void begin_feeding();
   void feed();
   void feed_entry(const TimelineEntry& entry);
-  void feed_observation(Tick tick);
+  void feed_end();
+  void feed_observation(Tick tick, std::int64_t updates);
+  void feed_observations_by_k(Row row, Microbatch below);
+  void count_update_by_k(const TimelineEntry& entry);
   void drain();
   bool emit_action(const TimelineEntry& planned);
   bool emit_observation(const Awaited& awaited);
@@ -118,6 +123,8 @@ class RunControl {
   std::int64_t next_observation_ = 0;
   std::int64_t observations_fed_ = 0;
   std::int64_t updates_fed_ = 0;
+  std::int64_t updates_in_order_ = 0;        // of RPD: all up to this k have been fed
+  std::vector<std::int64_t> updates_ahead_;  // and these beyond it
   std::vector<RowState> rows_;
   std::deque<Awaited> awaited_;
   std::deque<ObservationValue> values_;

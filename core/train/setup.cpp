@@ -54,6 +54,13 @@ RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& 
     setup.blocks.emplace_back(weights.clone(),
                               optimizers().at(job.optimizer_kind).make(job.optimizer));
   }
+  if (const Value* outer = job.schedule.find("outer")) {
+    const auto& [kind, parameters] = outer->as_map().front();
+    Value all = parameters;
+    all.set("nesterov", kind == "nesterov");
+    all.set("weight_decay", 0.0);
+    setup.outer = optimizers().at("sgd").make(all);
+  }
   return setup;
 }
 

@@ -1,0 +1,51 @@
+#include "core/schedule/flush.hpp"
+
+#include <algorithm>
+
+namespace pipewright {
+
+namespace {
+
+std::int64_t group_of(const Value& parameters) {
+  const std::int64_t microbatches = parameters.at("microbatches").as_integer();
+  const Value* accumulate = parameters.find("accumulate");
+  return accumulate == nullptr ? microbatches : std::min(microbatches, accumulate->as_integer());
+}
+
+ScheduleHeader header_of(const std::string& name, const Value& parameters, std::uint64_t seed) {
+  ScheduleHeader header;
+  header.name = name;
+  header.stages = static_cast<int>(parameters.at("stages").as_integer());
+  header.microbatches = parameters.at("microbatches").as_integer();
+  const std::int64_t group = group_of(parameters);
+  header.updates = (header.microbatches + group - 1) / group * header.stages;
+  header.seed = seed;
+  return header;
+}
+
+}  // namespace
+
+ScheduleKind flush_kind(std::string name, std::string summary, WarmUp warm_up) {
+  ScheduleKind kind;
+  kind.kind = name;
+  kind.summary = std::move(summary);
+  kind.parameters = {stages_parameter(), microbatches_parameter(),
+                     ParamSpec::integer_of("accumulate",
+                                           "Microbatches per update, which takes their mean "
+                                           "gradient at the flush; by default all.",
+                                           "microbatches")
+                         .at_least(1)};
+  kind.header = [name](const Value& parameters, std::uint64_t seed) {
+    return header_of(name, parameters, seed);
+  };
+  kind.make = [name, warm_up = std::move(warm_up)](const Value& parameters,
+                                                   const ScheduleContext& context) {
+    const ScheduleHeader header = header_of(name, parameters, context.seed);
+    const std::int64_t group = group_of(parameters);
+    return std::make_unique<StrictSource>(
+        header, StrictCounts{warm_up(header.stages, group), group, true}, context);
+  };
+  return kind;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,239 @@
+// The parts of a row that look at all replicas: syncs, and observations of the average.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.hpp"
+#include "core/base/error.hpp"
+#include "core/train/row_runner.hpp"
+
+namespace pipewright {
+
+namespace {
+
+/// Mean of the replicas' blocks into `mean`, added in the order of the replicas: both placements
+/// and any number of ranks give the same bytes.
+template <class T>
+void write_mean(const std::vector<const Tensor*>& replicas, Tensor& mean) {
+  auto out = mean.vec<T>();
+  out = replicas.front()->vec<T>();
+  for (std::size_t r = 1; r < replicas.size(); ++r) out += replicas[r]->vec<T>();
+  if (replicas.size() > 1) out /= static_cast<T>(replicas.size());
+}
+
+Tensor mean_of(const std::vector<const Tensor*>& replicas) {
+  Tensor mean(replicas.front()->dtype(), replicas.front()->shape());
+  if (mean.dtype() == DType::float32) {
+    write_mean<float>(replicas, mean);
+  } else {
+    write_mean<double>(replicas, mean);
+  }
+  return mean;
+}
+
+Tensor difference(const Tensor& a, const Tensor& b) {
+  Tensor out(a.dtype(), a.shape());
+  if (a.dtype() == DType::float32) {
+    out.vec<float>() = a.vec<float>() - b.vec<float>();
+  } else {
+    out.vec<double>() = a.vec<double>() - b.vec<double>();
+  }
+  return out;
+}
+
+}  // namespace
+
+/// A sync is a barrier over all rows and a mean over the replicas. The row of replica 0 of a stage
+/// gathers the others' weights; row 0 waits for those rows and tells when the last one came.
+bool RowRunner::sync(const Instruction& instruction) {
+  const Microbatch round = instruction.microbatch;
+  const Replica me = replica_of_row();
+  if (sync_phase_ == SyncPhase::gathering) {
+    if (me != Replica(0)) {
+      send(MessageKind::weights, Row(stage_.value), round, me, setup_.blocks.front().version(),
+           clock_, setup_.blocks.front().weights().clone());
+      sync_phase_ = SyncPhase::waiting_for_average;
+    } else if (!gather_for_sync(instruction)) {
+      return false;
+    }
+  }
+  if (sync_phase_ == SyncPhase::waiting_for_release) {
+    const auto release = take(sync_messages_, MessageKind::release, round);
+    if (!release) return false;
+    sync_start_ = release->arrival;
+    average_blocks();
+    for (int r = 1; is_spread() && r < setup_.header.replicas; ++r) {
+      send(MessageKind::average, setup_.header.row_of(stage_, Replica(r)), round, Replica(r),
+           setup_.blocks.front().version(), sync_start_, average_.clone());
+    }
+  } else if (sync_phase_ == SyncPhase::waiting_for_average) {
+    auto average = take(sync_messages_, MessageKind::average, round);
+    if (!average) return false;
+    sync_start_ = average->arrival;
+    average_ = std::move(average->tensor);
+    setup_.blocks.front().assign(average_);
+    ++contents_;
+  }
+  sync_phase_ = SyncPhase::gathering;
+  record(sync_start_, ActionKind::sync, setup_.blocks.front().version());
+  return true;
+}
+
+/// True when this row of replica 0 has all that it waits for and may wait for the release (row 0
+/// releases itself with the others).
+bool RowRunner::gather_for_sync(const Instruction& instruction) {
+  const Microbatch round = instruction.microbatch;
+  if (is_spread()) {
+    gathered_.resize(static_cast<std::size_t>(setup_.header.replicas));
+    for (int r = 1; r < setup_.header.replicas; ++r) {
+      Tensor& weights = gathered_[static_cast<std::size_t>(r)];
+      if (!weights.empty()) continue;
+      auto message = take(sync_messages_, MessageKind::weights, round, Replica(r));
+      if (!message) return false;
+      clock_ = std::max(clock_, message->sent);
+      weights = std::move(message->tensor);
+    }
+  }
+  const auto token = [&] { return Tensor::zeros(setup_.model->dtype(), {1}); };
+  if (!is_first()) {
+    send(MessageKind::barrier, Row(0), round, Replica(0), {}, clock_, token());
+    sync_phase_ = SyncPhase::waiting_for_release;
+    return true;
+  }
+  const auto came =
+      std::count_if(sync_messages_.begin(), sync_messages_.end(), [&](const Message& message) {
+        return message.kind == MessageKind::barrier && message.microbatch == round;
+      });
+  if (came + 1 < setup_.header.stages) return false;
+  Tick last = clock_;
+  while (const auto message = take(sync_messages_, MessageKind::barrier, round)) {
+    last = std::max(last, message->sent);
+  }
+  for (int s = 1; s < setup_.header.stages; ++s) {
+    send(MessageKind::release, Row(s), round, Replica(0), {}, last, token());
+  }
+  Message own;
+  own.kind = MessageKind::release;
+  own.to_row = setup_.row;
+  own.microbatch = round;
+  own.arrival = last;
+  own.tensor = token();
+  sync_messages_.push_back(std::move(own));
+  sync_phase_ = SyncPhase::waiting_for_release;
+  return true;
+}
+
+/// Sets all replicas of this row to the average, or to where the outer optimizer goes from the
+/// weights of the last sync with (last - average) as its gradient (DiLoCo, arXiv 2311.08105,
+/// algorithm 1).
+void RowRunner::average_blocks() {
+  std::vector<const Tensor*> replicas;
+  for (const VersionedBlock& block : setup_.blocks) replicas.push_back(&block.weights());
+  for (std::size_t r = 1; r < gathered_.size(); ++r) replicas.push_back(&gathered_[r]);
+  average_ = mean_of(replicas);
+  gathered_.clear();
+  if (setup_.outer) {
+    Tensor gradient = difference(last_synced_, average_);
+    setup_.outer->step(last_synced_, average_, gradient);
+    last_synced_ = average_.clone();
+  }
+  for (VersionedBlock& block : setup_.blocks) block.assign(average_);
+  ++contents_;
+}
+
+void RowRunner::observe(const Instruction& instruction) {
+  const Microbatch number = instruction.microbatch;
+  if (replica_of_row() != Replica(0)) {
+    // The contents' name travels as the version.
+    send(MessageKind::observed, Row(stage_.value), number, replica_of_row(),
+         WeightVersion(static_cast<std::int64_t>(contents_)), clock_,
+         setup_.blocks.front().weights().clone());
+    return;
+  }
+  Observation observation;
+  observation.number = number.value;
+  if (setup_.header.replicas == 1) {
+    observation.pin = setup_.blocks.front().pin();
+    observation.contents = contents_;
+  } else {
+    const auto count = static_cast<std::size_t>(setup_.header.replicas);
+    observation.replicas.resize(count);
+    observation.replica_contents.resize(count);
+    observation.replica_contents[0] = static_cast<std::int64_t>(contents_);
+    observation.replicas_missing = is_spread() ? setup_.header.replicas - 1 : 0;
+    if (is_spread()) {
+      observation.replicas[0] = setup_.blocks.front().weights().clone();
+    } else {
+      finish_average(observation);
+    }
+  }
+  observations_.push_back(std::move(observation));
+  continue_observations();
+}
+
+/// The average over the replicas, under a new name if any of them has changed since the last.
+void RowRunner::finish_average(Observation& observation) {
+  std::vector<const Tensor*> replicas;
+  if (is_spread()) {
+    for (const Tensor& weights : observation.replicas) replicas.push_back(&weights);
+  } else {
+    for (const VersionedBlock& block : setup_.blocks) replicas.push_back(&block.weights());
+  }
+  observation.average = mean_of(replicas);
+  if (observation.replica_contents != averaged_contents_) {
+    averaged_contents_ = observation.replica_contents;
+    ++averaged_id_;
+  }
+  observation.contents = averaged_id_;
+  observation.replicas.clear();
+}
+
+bool RowRunner::complete(Observation& observation) {
+  if (observation.replicas_missing == 0) return true;
+  for (int r = 1; r < setup_.header.replicas; ++r) {
+    Tensor& weights = observation.replicas[static_cast<std::size_t>(r)];
+    if (!weights.empty()) continue;
+    auto message =
+        take(sync_messages_, MessageKind::observed, Microbatch(observation.number), Replica(r));
+    if (!message) continue;
+    weights = std::move(message->tensor);
+    observation.replica_contents[static_cast<std::size_t>(r)] = message->weight_version.value;
+    --observation.replicas_missing;
+  }
+  if (observation.replicas_missing > 0) return false;
+  finish_average(observation);
+  return true;
+}
+
+void RowRunner::continue_observations() {
+  while (!observations_.empty()) {
+    Observation& observation = observations_.front();
+    if (!complete(observation)) return;
+    Tensor partial;
+    if (!is_first()) {
+      if (evaluations_.empty()) return;
+      if (evaluations_.front().microbatch.value != observation.number) {
+        throw ProtocolError(describe() + " received observation " +
+                            std::to_string(evaluations_.front().microbatch.value) + ", not " +
+                            std::to_string(observation.number));
+      }
+      partial = std::move(evaluations_.front().tensor);
+      evaluations_.pop_front();
+    }
+    VersionedBlock& block = setup_.blocks.front();
+    const bool is_pinned = setup_.header.replicas == 1;
+    const Tensor& weights = is_pinned ? block.weights(observation.pin) : observation.average;
+    double value = 0;
+    partial = setup_.model->evaluate(weights, observation.contents, std::move(partial), value);
+    const std::int64_t number = observation.number;
+    if (is_pinned) block.unpin(observation.pin);
+    observations_.pop_front();
+    if (is_last()) {
+      report_.values.push_back({number, value});
+    } else {
+      send(MessageKind::evaluation, Row(setup_.row.value + 1), Microbatch(number), Replica(0), {},
+           clock_, std::move(partial));
+    }
+  }
+}
+
+}  // namespace pipewright
