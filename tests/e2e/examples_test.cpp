@@ -61,7 +61,9 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
   const auto at = expected().find(GetParam());
   ASSERT_NE(at, expected().end()) << "say above what examples/" << GetParam() << ".yaml reaches";
   const Expected& want = at->second;
-  if (want.shared != nullptr) PIPEWRIGHT_NEEDS_SHARED(want.shared);
+  if (want.shared != nullptr) {
+    PIPEWRIGHT_NEEDS_SHARED(want.shared);
+  }
   const fs::path job = examples / (GetParam() + ".yaml");
   const fs::path out = folder_ / "out";
   const Outcome outcome = run({program, "run", job.string(), "--out", out.string()});
@@ -69,7 +71,9 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
   const auto curve = read_numbers((out / "objective.csv").string());
   ASSERT_GT(curve.size(), 100u);
   EXPECT_EQ(curve.front().at(0), 0) << "the curve begins at tick 0";
-  if (!std::isnan(want.first)) EXPECT_NEAR(curve.front().at(2), want.first, 1e-9);
+  if (!std::isnan(want.first)) {
+    EXPECT_NEAR(curve.front().at(2), want.first, 1e-9);
+  }
   EXPECT_LT(curve.back().at(2), want.last_max);
   for (const char* file : {"last_stage_loss.csv", "weights.npy", "schedule.csv", "timeline.csv"}) {
     EXPECT_GT(fs::file_size(out / file), 0u) << file;
@@ -81,7 +85,9 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
 TEST_P(Example, IsValid) {
   const auto at = expected().find(GetParam());
   ASSERT_NE(at, expected().end());
-  if (at->second.shared != nullptr) PIPEWRIGHT_NEEDS_SHARED(at->second.shared);
+  if (at->second.shared != nullptr) {
+    PIPEWRIGHT_NEEDS_SHARED(at->second.shared);
+  }
   const Outcome outcome = run({program, "validate", (examples / (GetParam() + ".yaml")).string()});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
