@@ -82,6 +82,7 @@ class LogListener : public StreamListener {
 int show_log(const Options& options) {
   const Api api(find_daemon(options.endpoint));
   if (options.follow) {
+    api.job(options.id);  // it is there, and so is the daemon
     LogListener listener(options.json);
     const FollowedJob job{.id = options.id};
     const auto find = [&] { return find_daemon(options.endpoint); };

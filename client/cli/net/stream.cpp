@@ -55,13 +55,11 @@ class Follower {
  private:
   asio::awaitable<void> follow_job(std::size_t index) {
     std::uint64_t next = jobs_[index].from_sequence;
-    bool connected_once = false;
     std::optional<Clock::time_point> lost_since;
     std::chrono::milliseconds pause{0};
     for (;;) {
       std::string why;
       const auto on_first_frame = [&] {
-        connected_once = true;
         pause = std::chrono::milliseconds{0};
         if (lost_since) listener_.on_resumed(index);
         lost_since.reset();
@@ -73,17 +71,16 @@ class Follower {
       } catch (const boost::system::system_error& error) {
         why = reason(error.code());
       } catch (const ConfigError&) {
-        if (!connected_once || !lost_since) throw;
+        if (!lost_since) throw;
         why = "it is not there";
       } catch (const ApiError& error) {
-        if (!connected_once || error.status() < 500) throw;
+        if (error.status() < 500) throw;
         why = error.what();
       } catch (const ProtocolError&) {
         throw;
       } catch (const Error& error) {  // no daemon
         why = error.what();
       }
-      if (!connected_once) throw ConnectionError("cannot follow job " + name(index) + ": " + why);
       if (!lost_since) {
         lost_since = Clock::now();
         listener_.on_lost(index, why, options_.patience);

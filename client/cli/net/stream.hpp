@@ -42,10 +42,11 @@ struct FollowedJob {
 
 enum class FollowEnd { all_ended, interrupted };
 
-/// Returns when every job's `ended` frame has come, or SIGINT or SIGTERM. `find` gives the endpoint
-/// anew for each attempt, since a restarted daemon may have another port; what it throws counts as
-/// not there yet. Throws ConnectionError when a daemon stays away for longer than the patience,
-/// ApiError when it refuses a stream (no such job, wrong token).
+/// Returns when every job's `ended` frame has come, or SIGINT or SIGTERM. The caller has talked to
+/// the daemon before: one that cannot be reached is taken for one that will come back. `find` gives
+/// the endpoint anew for each attempt, since a restarted daemon may have another port; what it
+/// throws counts as not there yet. Throws ConnectionError when a daemon stays away for longer than
+/// the patience, and what throw_refusal throws when it refuses a stream (no such job, wrong token).
 FollowEnd follow(const std::function<Endpoint()>& find, std::span<const FollowedJob> jobs,
                  StreamListener& listener, const FollowOptions& options);
 
