@@ -1,5 +1,5 @@
-// Where core gets files from. Core reads streams; whoever runs it decides which files may be opened,
-// and may look at the bytes that pass (a run records a hash of its data).
+// Where core gets files from. Core reads streams; whoever runs it decides which files may be
+// opened, and may look at the bytes that pass (a run records a hash of its data).
 #pragma once
 
 #include <istream>

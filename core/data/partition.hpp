@@ -1,5 +1,5 @@
-// How a vector of parameters is cut into blocks (DESIGN.md section 6): the first d mod S blocks have
-// one more than the others.
+// How a vector of parameters is cut into blocks (DESIGN.md section 6): the first d mod S blocks
+// have one more than the others.
 #pragma once
 
 #include <cstdint>

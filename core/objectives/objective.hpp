@@ -1,6 +1,6 @@
-// What an objective offers. An Objective is a whole problem (data, loss, how it is cut into blocks);
-// a StageModel is one stage's part of it, without weights: weights are versioned and belong to the
-// executor, which passes the right version to every call.
+// What an objective offers. An Objective is a whole problem (data, loss, how it is cut into
+// blocks); a StageModel is one stage's part of it, without weights: weights are versioned and
+// belong to the executor, which passes the right version to every call.
 //
 // Every objective is one .cpp file in this folder with a Registration<ObjectiveKind>. All calls are
 // deterministic: the same inputs give the same bytes.
@@ -49,23 +49,24 @@ class StageModel {
   virtual void initialise_random(std::uint64_t seed, Tensor& weights) const = 0;
 
   /// Forward of `batch`. `x` is the activation from the stage before (empty on stage 0) and may be
-  /// used up. Gives the activation for the next stage; on the last stage an empty tensor, and `loss`
-  /// is set to the batch's loss.
+  /// used up. Gives the activation for the next stage; on the last stage an empty tensor, and
+  /// `loss` is set to the batch's loss.
   virtual Tensor forward(Batch batch, const Tensor& weights, Tensor x, Saved& saved,
                          double& loss) = 0;
 
-  /// Backward of the batch whose forward filled `saved` with the same weights. `dout` is the gradient
-  /// of this stage's output (empty on the last stage) and may be used up; the block's gradient is
-  /// written to `gradient` (overwritten). Gives the gradient of `x` (empty on stage 0).
+  /// Backward of the batch whose forward filled `saved` with the same weights. `dout` is the
+  /// gradient of this stage's output (empty on the last stage) and may be used up; the block's
+  /// gradient is written to `gradient` (overwritten). Gives the gradient of `x` (empty on stage 0).
   /// With `need_gradient` false only the gradient of x is wanted (`gradient` stays as it is).
   virtual Tensor backward(Batch batch, const Tensor& weights, Saved& saved, Tensor dout,
                           Tensor& gradient, bool need_gradient) = 0;
 
-  /// This stage's link of the chain that gives the full objective over all examples. `partial` is what
-  /// the stage before gave (empty on stage 0); the result goes to the next. The last stage gives an
-  /// empty tensor and sets `value`. `weights_id` names the contents of `weights`: a call with the
-  /// id of the call before may use what it computed then, so a block update costs one block's share
-  /// (n d / S for n examples and d parameters) and an evaluation after no update only a sum.
+  /// This stage's link of the chain that gives the full objective over all examples. `partial` is
+  /// what the stage before gave (empty on stage 0); the result goes to the next. The last stage
+  /// gives an empty tensor and sets `value`. `weights_id` names the contents of `weights`: a call
+  /// with the id of the call before may use what it computed then, so a block update costs one
+  /// block's share (n d / S for n examples and d parameters) and an evaluation after no update only
+  /// a sum.
   virtual Tensor evaluate(const Tensor& weights, std::uint64_t weights_id, Tensor partial,
                           double& value) = 0;
   /// Bytes of what evaluate() hands on.
@@ -77,7 +78,7 @@ struct ObjectiveShape {
   int stages = 1;
   std::int64_t examples = 0;
   std::int64_t batch_size = 0;
-  std::int64_t batches = 0;      // floor(examples / batch_size); left-over rows never train
+  std::int64_t batches = 0;  // floor(examples / batch_size); left-over rows never train
   DType dtype = DType::float64;
   std::vector<std::int64_t> block_parameters;  // per stage
   std::int64_t activation_bytes = 0;           // payload of one message between stages
@@ -114,7 +115,8 @@ struct ObjectiveKind {
   DefaultInit default_init = DefaultInit::zeros;
   /// `parameters` have passed check_params against the list above. Throws DataError for bad data,
   /// ParamError (path relative to the objective's own map) for parameters that do not fit it.
-  std::function<std::unique_ptr<Objective>(const Value& parameters, const ObjectiveContext& context)>
+  std::function<std::unique_ptr<Objective>(const Value& parameters,
+                                           const ObjectiveContext& context)>
       load;
 };
 
