@@ -155,6 +155,11 @@ void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
 void Service::on_run_frame(PoolId pool, const RunEnded& frame) {
   jobs::RunOver over{pool, frame.run, frame.outcome, frame.message, frame.summary_json};
   if (queue_.runs_on(pool, frame.run)) {
+    try {
+      if (frame.outcome == RunOutcome::succeeded) files_.sync(frame.run.job);
+    } catch (const StoreError& error) {
+      file_faults_[frame.run.job] = error.what();
+    }
     files_.abandon(frame.run.job);
     const auto fault = file_faults_.extract(frame.run.job);
     if (!fault.empty() && frame.outcome == RunOutcome::succeeded) {

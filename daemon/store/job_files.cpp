@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t unsynced_max = 64;  // each keeps a descriptor open
+
 [[noreturn]] void fail(const fs::path& path, const char* doing) {
   throw StoreError(path.string() + ": cannot be " + doing + ": " + std::strerror(errno));
 }
@@ -55,6 +57,9 @@ bool good_name(std::string_view name) {
 
 JobFiles::~JobFiles() {
   for (const auto& [job, part] : parts_) ::close(part.descriptor);
+  for (const auto& [job, files] : unsynced_) {
+    for (const auto& [path, descriptor] : files) ::close(descriptor);
+  }
 }
 
 fs::path JobFiles::folder(std::uint32_t job) const {
@@ -80,7 +85,7 @@ void JobFiles::put(const RunFileChunk& chunk) {
   try {
     write_all(part.descriptor, chunk.data, part.path);
   } catch (...) {
-    abandon(chunk.run.job);
+    drop_part(chunk.run.job);
     throw;
   }
   part.bytes += chunk.data.size();
@@ -93,7 +98,7 @@ JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
       at->second.attempt == chunk.run.attempt && chunk.offset_bytes != 0) {
     return at->second;
   }
-  abandon(chunk.run.job);
+  drop_part(chunk.run.job);
   std::error_code ignored;  // the open below says why
   fs::create_directories(folder(chunk.run.job), ignored);
   Part part{chunk.run.attempt, chunk.name, folder(chunk.run.job) / ("." + chunk.name + ".part"), -1,
@@ -105,10 +110,35 @@ JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
 
 void JobFiles::finish(std::uint32_t job) {
   const Part part = std::move(parts_.extract(job).mapped());
-  sync_and_rename(part.descriptor, part.path, folder(job) / part.name);
+  const fs::path path = folder(job) / part.name;
+  unsynced_[job].emplace_back(path, part.descriptor);
+  if (::rename(part.path.c_str(), path.c_str()) != 0) fail(path, "made");
+  if (unsynced_[job].size() >= unsynced_max) sync(job);
+}
+
+void JobFiles::sync(std::uint32_t job) {
+  const auto written = unsynced_.extract(job);
+  if (written.empty()) return;
+  std::string fault;
+  for (const auto& [path, descriptor] : written.mapped()) {
+    if (::fsync(descriptor) != 0 && fault.empty()) {
+      fault = path.string() + ": cannot be synced: " + std::strerror(errno);
+    }
+    ::close(descriptor);
+  }
+  if (!fault.empty()) throw StoreError(fault);
+  sync_folder(folder(job));
 }
 
 void JobFiles::abandon(std::uint32_t job) {
+  const auto written = unsynced_.extract(job);
+  if (!written.empty()) {
+    for (const auto& [path, descriptor] : written.mapped()) ::close(descriptor);
+  }
+  drop_part(job);
+}
+
+void JobFiles::drop_part(std::uint32_t job) {
   const auto gone = parts_.extract(job);
   if (gone.empty()) return;
   ::close(gone.mapped().descriptor);

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/store/sqlite.hpp"
 #include "proto/codec/pool.hpp"
@@ -21,7 +23,9 @@ class JobFiles {
 
   /// Throws ProtocolError for a bad name, size or offset, StoreError when the disk refuses.
   void put(const RunFileChunk& chunk);
-  /// Forgets a file of this job that has not come to its end.
+  /// When this returns, the files of the job are on disk. Throws StoreError when the disk refuses.
+  void sync(std::uint32_t job);
+  /// Forgets a file of this job that has not come to its end, and what is not synced.
   void abandon(std::uint32_t job);
 
   /// By name; of a job without files an empty list.
@@ -40,9 +44,11 @@ class JobFiles {
   std::filesystem::path folder(std::uint32_t job) const;
   Part& begin(const RunFileChunk& chunk);
   void finish(std::uint32_t job);
+  void drop_part(std::uint32_t job);
 
   std::filesystem::path root_;
   std::map<std::uint32_t, Part> parts_;  // at most one per job: files come one after the other
+  std::map<std::uint32_t, std::vector<std::pair<std::filesystem::path, int>>> unsynced_;
 };
 
 /// Writes a whole small file through a temporary one, synced. `mode` as of chmod. Throws

@@ -274,6 +274,24 @@ TEST(JobFiles, AFileIsThereWhenItsLastPartHasCome) {
   EXPECT_EQ(files.list(7).files[0].bytes, 6u);
   EXPECT_EQ(read_file(*files.find(7, "weights.npy")), "abcdef");
   EXPECT_FALSE(files.find(8, "weights.npy"));
+  files.sync(7);
+  files.sync(8);
+  EXPECT_EQ(read_file(*files.find(7, "weights.npy")), "abcdef");
+}
+
+TEST(JobFiles, ManyFilesOfOneRunKeepFewDescriptorsOpen) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  TemporaryFolder folder;
+  JobFiles files(folder.path() / "jobs");
+  const auto before = descriptors();
+  for (int i = 0; i < 200; ++i) files.put({{7, 1}, "f" + std::to_string(i), 0, "x", true});
+  EXPECT_LT(descriptors() - before, 70);
+  files.sync(7);
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(files.list(7).files.size(), 200u);
 }
 
 TEST(JobFiles, TheFilesOfANewAttemptOverwrite) {
