@@ -12,13 +12,11 @@
 #include <string_view>
 #include <utility>
 
-#include <Eigen/Core>
-
 #include "core/base/check.hpp"
 
 namespace pipewright {
 
-using Index = Eigen::Index;
+using Index = std::ptrdiff_t;  // as Eigen has it
 
 enum class DType : std::uint8_t { float32 = 1, float64 = 2 };
 std::size_t size_of(DType dtype);
@@ -103,16 +101,6 @@ class Tensor {
   template <class T>
   const T* data() const {
     return const_cast<Tensor*>(this)->data<T>();
-  }
-  /// All elements as one Eigen vector on the tensor's own storage.
-  template <class T>
-  auto vec() {
-    return Eigen::Map<Eigen::Vector<T, Eigen::Dynamic>, Eigen::Aligned64>(data<T>(), elements());
-  }
-  template <class T>
-  auto vec() const {
-    return Eigen::Map<const Eigen::Vector<T, Eigen::Dynamic>, Eigen::Aligned64>(data<T>(),
-                                                                                elements());
   }
 
  private:

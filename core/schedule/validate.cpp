@@ -60,7 +60,7 @@ class Validator {
   }
 
   void check_row(Row r) {
-    std::unordered_set<std::int64_t> forwards, backwards;
+    std::unordered_set<std::int64_t> forwards, backwards, updates;
     std::unordered_map<std::int32_t, std::int64_t> backwards_since_update;
     std::int64_t round = 0;
     for (std::size_t i = 0; i < row(r).size(); ++i) {
@@ -80,7 +80,11 @@ class Validator {
           ++backwards_since_update[action.replica.value];
           break;
         case ActionKind::update:
-          if (std::exchange(backwards_since_update[action.replica.value], 0) == 0) {
+          if (schedule_.header.one_block) {
+            if (!backwards.contains(m))
+              fault(r, i, action.label() + " has no B of its own before it");
+            if (!updates.insert(m).second) fault(r, i, action.label() + " is there twice");
+          } else if (std::exchange(backwards_since_update[action.replica.value], 0) == 0) {
             fault(r, i, action.label() + " has no B since the update before it");
           }
           break;

@@ -1,4 +1,5 @@
 #include "core/train/optimizer.hpp"
+#include "core/base/tensor_math.hpp"
 
 namespace pipewright {
 
@@ -30,9 +31,9 @@ class Sgd : public Optimizer {
  private:
   template <class T>
   void step_as(const Tensor& from, Tensor& to, Tensor& gradient) {
-    const auto w = from.vec<T>();
-    auto out = to.vec<T>();
-    auto g = gradient.vec<T>();
+    const auto w = vec<T>(from);
+    auto out = vec<T>(to);
+    auto g = vec<T>(gradient);
     const T rate = static_cast<T>(learning_rate_);
     if (weight_decay_ != 0) g += static_cast<T>(weight_decay_) * w;
     if (momentum_ == 0) {
@@ -43,10 +44,10 @@ class Sgd : public Optimizer {
     if (velocity_.empty()) {
       velocity_ = gradient.clone();
     } else {
-      auto v = velocity_.vec<T>();
+      auto v = vec<T>(velocity_);
       v = mu * v + g;
     }
-    const auto v = velocity_.vec<T>();
+    const auto v = vec<T>(velocity_);
     if (nesterov_) {
       out = w - rate * (g + mu * v);
     } else {

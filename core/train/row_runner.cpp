@@ -5,6 +5,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/error.hpp"
+#include "core/base/tensor_math.hpp"
 
 namespace pipewright {
 
@@ -12,17 +13,17 @@ namespace {
 
 void add_to(Tensor& sum, const Tensor& more) {
   if (sum.dtype() == DType::float32) {
-    sum.vec<float>() += more.vec<float>();
+    vec<float>(sum) += vec<float>(more);
   } else {
-    sum.vec<double>() += more.vec<double>();
+    vec<double>(sum) += vec<double>(more);
   }
 }
 
 void divide(Tensor& sum, int by) {
   if (sum.dtype() == DType::float32) {
-    sum.vec<float>() /= static_cast<float>(by);
+    vec<float>(sum) /= static_cast<float>(by);
   } else {
-    sum.vec<double>() /= static_cast<double>(by);
+    vec<double>(sum) /= static_cast<double>(by);
   }
 }
 

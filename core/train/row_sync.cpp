@@ -4,6 +4,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/error.hpp"
+#include "core/base/tensor_math.hpp"
 #include "core/train/row_runner.hpp"
 
 namespace pipewright {
@@ -14,9 +15,9 @@ namespace {
 /// and any number of ranks give the same bytes.
 template <class T>
 void write_mean(const std::vector<const Tensor*>& replicas, Tensor& mean) {
-  auto out = mean.vec<T>();
-  out = replicas.front()->vec<T>();
-  for (std::size_t r = 1; r < replicas.size(); ++r) out += replicas[r]->vec<T>();
+  auto out = vec<T>(mean);
+  out = vec<T>(*replicas.front());
+  for (std::size_t r = 1; r < replicas.size(); ++r) out += vec<T>(*replicas[r]);
   if (replicas.size() > 1) out /= static_cast<T>(replicas.size());
 }
 
@@ -33,9 +34,9 @@ Tensor mean_of(const std::vector<const Tensor*>& replicas) {
 Tensor difference(const Tensor& a, const Tensor& b) {
   Tensor out(a.dtype(), a.shape());
   if (a.dtype() == DType::float32) {
-    out.vec<float>() = a.vec<float>() - b.vec<float>();
+    vec<float>(out) = vec<float>(a) - vec<float>(b);
   } else {
-    out.vec<double>() = a.vec<double>() - b.vec<double>();
+    vec<double>(out) = vec<double>(a) - vec<double>(b);
   }
   return out;
 }

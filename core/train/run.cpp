@@ -63,10 +63,14 @@ void check_cancelled(const RunHooks& hooks) {
 
 RunResult run_in_process(const JobConfig& job, FileSource& files, std::vector<RunSink*> sinks,
                          const RunHooks& hooks) {
-  const std::unique_ptr<Objective> objective = job.load_objective(files);
-  RunControl control(job, objective->shape(), std::move(sinks));
+  return run_in_process(job, *job.load_objective(files), files, std::move(sinks), hooks);
+}
+
+RunResult run_in_process(const JobConfig& job, const Objective& objective, FileSource& files,
+                         std::vector<RunSink*> sinks, const RunHooks& hooks) {
+  RunControl control(job, objective.shape(), std::move(sinks));
   while (!control.plan(100'000)) check_cancelled(hooks);
-  LocalRows rows(job, files, *objective);
+  LocalRows rows(job, files, objective);
   while (!control.divergence()) {
     check_cancelled(hooks);
     if (!rows.turn(control)) break;

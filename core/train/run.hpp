@@ -24,5 +24,8 @@ struct RunResult {
 /// Throws ConfigError, DataError.
 RunResult run_in_process(const JobConfig& job, FileSource& files, std::vector<RunSink*> sinks,
                          const RunHooks& hooks = {});
+/// The same with an objective that has been loaded.
+RunResult run_in_process(const JobConfig& job, const Objective& objective, FileSource& files,
+                         std::vector<RunSink*> sinks, const RunHooks& hooks = {});
 
 }  // namespace pipewright

@@ -9,6 +9,7 @@
 #include "proto/codec/job_file.hpp"
 #include "tests/mpi/mpi_main.hpp"
 #include "tests/support/runs.hpp"
+#include "tests/support/schedule_cases.hpp"
 #include "worker/runtime/pool.hpp"
 
 namespace pipewright {
@@ -110,6 +111,13 @@ TEST(SameBytes, DurationsAndObservationsByUpdates) {
   expect_same_bytes(generated(3, 50,
                               "{cost: {forward: 250us, backward: 500us}, link: {latency: 5ms},"
                               " observe: {objective: {every_updates: 7}}}"));
+}
+
+TEST(SameBytes, EveryScheduleOfTheRegistry) {
+  for (const ScheduleCase& one : all_schedule_cases()) {
+    SCOPED_TRACE(name_of(one));
+    expect_same_bytes(job_with(one));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "core/objectives/linear/column_block.hpp"
 
+#include <Eigen/Core>
+
 #include <algorithm>
 
 namespace pipewright::linear {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/base/tensor_math.hpp"
 #include "core/data/partition.hpp"
 #include "core/objectives/linear/column_block.hpp"
 
@@ -72,7 +73,7 @@ class LinearStage : public StageModel {
     check_size(dz, b, "gradient");
     if (need_gradient && block_.columns() > 0) {
       block_.multiply_transposed(first_row(batch), b, dz.data<double>(), gradient.data<double>());
-      if (common_.l2 > 0) gradient.vec<double>() += common_.l2 * weights.vec<double>();
+      if (common_.l2 > 0) vec<double>(gradient) += common_.l2 * vec<double>(weights);
     }
     if (is_first()) return {};
     return dz;
@@ -111,7 +112,7 @@ class LinearStage : public StageModel {
     if (share_.empty()) share_ = Tensor(DType::float64, {common_.evaluation_numbers()});
     auto* share = share_.data<double>();
     block_.multiply(0, common_.examples, weights.data<double>(), share, false);
-    if (common_.l2 > 0) share[common_.examples] = weights.vec<double>().squaredNorm();
+    if (common_.l2 > 0) share[common_.examples] = vec<double>(weights).squaredNorm();
     share_id_ = weights_id;
   }
 
@@ -119,7 +120,7 @@ class LinearStage : public StageModel {
   Tensor add_share(Tensor partial) const {
     if (is_first()) return is_last() ? Tensor() : share_.clone();
     check_size(partial, common_.evaluation_numbers(), "evaluation");
-    partial.vec<double>() += share_.vec<double>();
+    vec<double>(partial) += vec<double>(share_);
     return partial;
   }
 
