@@ -137,6 +137,12 @@ const Registration<ScheduleKind> registration{
                              "each replica has stages of its own.",
                              {"colocated", "spread"})
               .or_default("colocated"),
+          ParamSpec::text_of(
+              "sync",
+              "free: a sync takes no time, as in the paper; ring: it is charged as a "
+              "ring all-reduce of each block over the links.",
+              {"free", "ring"})
+              .or_default("free"),
           ParamSpec::one_of(
               "outer",
               "What a sync does with the average; without it the replicas are set to it. The outer "

@@ -1,5 +1,6 @@
 #include "core/sim/cost.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/check.hpp"
@@ -16,7 +17,7 @@ Tick tick_from(const Value& time) {
 }
 
 CostModel::CostModel(Tick forward, Tick backward, Tick update)
-    : times_{{forward}, {backward}, {update}} {}
+    : times_{{forward}, {backward}, {update}, {Tick(0)}} {}
 
 ParamSpec CostModel::spec() {
   return ParamSpec::group_of(
@@ -31,10 +32,11 @@ ParamSpec CostModel::spec() {
                {ParamSpec::integer_of("stage", "Which stage.").at_least(0).needed(),
                 ParamSpec::real_of("factor", "Its times are multiplied by this and rounded up.")
                     .above(0)
-                    .needed()}))});
+                    .needed()})),
+       Jitter::spec()});
 }
 
-CostModel CostModel::from(const Value& parameters, int stages) {
+CostModel CostModel::from(const Value& parameters, int stages, std::uint64_t seed) {
   static constexpr const char* names[] = {"forward", "backward", "update"};
   CostModel model;
   for (std::size_t kind = 0; kind < 3; ++kind) {
@@ -65,7 +67,8 @@ CostModel CostModel::from(const Value& parameters, int stages) {
                          "there is no stage " + std::to_string(stage) + "; stages are 0 to " +
                              std::to_string(stages - 1));
       }
-      for (auto& times : model.times_) {
+      for (std::size_t kind = 0; kind < 3; ++kind) {
+        auto& times = model.times_[kind];
         times.resize(static_cast<std::size_t>(stages), times.back());
         Tick& time = times[static_cast<std::size_t>(stage)];
         time = Tick(static_cast<std::int64_t>(
@@ -73,7 +76,18 @@ CostModel CostModel::from(const Value& parameters, int stages) {
       }
     }
   }
+  if (const Value* jitter = parameters.find("jitter")) model.jitter_ = Jitter::from(*jitter);
+  model.seed_ = seed;
   return model;
+}
+
+Tick CostModel::jittered(Tick time, ActionKind kind, Stage stage, Microbatch microbatch) const {
+  const auto which =
+      static_cast<std::uint64_t>(microbatch.value) * 4 + static_cast<std::uint64_t>(kind);
+  const Tick drawn = jitter_->apply(
+      time,
+      RandomStream(seed_, DrawKind::cost_jitter, static_cast<std::uint32_t>(stage.value), which));
+  return std::max(drawn, Tick(1));
 }
 
 }  // namespace pipewright

@@ -32,7 +32,8 @@ class EventLoop {
         cost_(std::move(cost)),
         link_(std::move(link)),
         policy_(policy),
-        rows_(static_cast<std::size_t>(header.rows())) {
+        rows_(static_cast<std::size_t>(header.rows())),
+        links_(rows_.size()) {
     for (std::size_t r = 0; r < rows_.size(); ++r) touch(r);
     start_idle_rows();
     order_bucket();
@@ -110,11 +111,11 @@ class EventLoop {
       rows_in_sync_ = 0;
       for (std::size_t all = 0; all < rows_.size(); ++all) {
         rows_[all].start = now_;
-        run_for(all, cost_.of(ActionKind::sync, header_.stage_of(row_id(all))));
+        run_for(all, cost_.of(ActionKind::sync, header_.stage_of(row_id(all)), action.microbatch));
       }
       return;
     }
-    run_for(r, cost_.of(action.kind, action.stage));
+    run_for(r, cost_.of(action.kind, action.stage, action.microbatch));
   }
 
   void run_for(std::size_t r, Tick duration) {
@@ -135,15 +136,16 @@ class EventLoop {
     }
     const int stage = header_.stage_of(row_id(r)).value;
     if (row.action.kind == ActionKind::forward && stage + 1 < header_.stages) {
-      send(r + 1, row.action);
+      send(links_[r].to_next, r + 1, row.action);
     } else if (row.action.kind == ActionKind::backward && stage > row.action.backward_to.value) {
-      send(r - 1, row.action);
+      send(links_[r].to_previous, r - 1, row.action);
     }
     touch(r);
   }
 
-  void send(std::size_t to, const Action& cause) {
-    const Tick arrival = link_.arrival(now_);
+  void send(LinkQueue& queue, std::size_t to, const Action& cause) {
+    const Tick arrival =
+        link_.arrival(queue, cause.stage, header_.stage_of(row_id(to)), cause.microbatch, now_);
     if (arrival == now_) {
       policy_.arrived(row_id(to), cause);
       touch(to);
@@ -170,7 +172,11 @@ class EventLoop {
   LinkModel link_;
   Policy& policy_;
   Tick now_{0};
+  struct RowLinks {
+    LinkQueue to_next, to_previous;
+  };
   std::vector<RowState> rows_;
+  std::vector<RowLinks> links_;
   std::size_t rows_in_sync_ = 0;
   std::vector<std::size_t> touched_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

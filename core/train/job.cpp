@@ -66,10 +66,12 @@ void check_units(Value& tree) {
     if (!value.is_list()) return see(spec, value);
     for (const Value& one : value.as_list()) see(spec, one);
   });
+  visit_params(job_schema(), tree, ParamType::bandwidth, [&](const ParamSpec& spec, Value& value) {
+    duration = SeenTime{spec.name, value.as_text()};
+  });
   if (ticks && duration) {
     throw ParamError("", "times are mixed: '" + ticks->key + "' is " + ticks->text +
-                             " ticks and '" + duration->key + "' is the duration " +
-                             duration->text +
+                             " ticks and '" + duration->key + "' is " + duration->text +
                              "; give all of a job's times as ticks or all as "
                              "durations (the cost of F and B is 1 tick unless given)");
   }
@@ -127,14 +129,31 @@ JobConfig JobConfig::from(const Value& checked) {
   config.seed = static_cast<std::uint64_t>(checked.at("seed").as_integer());
   config.ranks = static_cast<int>(checked.at("ranks").as_integer());
   const int stages = config.schedule_header().stages;
-  config.cost = at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages); });
-  config.link = LinkModel::from(checked.at("link"));
+  config.cost =
+      at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages, config.seed); });
+  config.link =
+      at_path("link", [&] { return LinkModel::from(checked.at("link"), stages, config.seed); });
   if (const Value* observe = checked.at("observe").find("objective")) {
     const auto& [by, parameter] = only_entry(*observe);
     config.observe_by = by == "every_ticks"     ? ObserveBy::ticks
                         : by == "every_updates" ? ObserveBy::updates
                                                 : ObserveBy::never;
     if (config.observe_by != ObserveBy::never) config.observe_every = parameter.as_integer();
+  }
+  return config;
+}
+
+JobConfig JobConfig::sized(const ObjectiveShape& shape) const {
+  JobConfig config = *this;
+  config.link.set_payload_bytes(shape.activation_bytes);
+  const Value* sync = schedule.find("sync");
+  if (sync != nullptr && sync->as_text() == "ring") {
+    std::vector<Tick> per_stage;
+    for (const std::int64_t block : shape.block_parameters) {
+      per_stage.push_back(config.link.ring_all_reduce(
+          block * static_cast<std::int64_t>(size_of(shape.dtype)), schedule_header().replicas));
+    }
+    config.cost.set_sync(std::move(per_stage));
   }
   return config;
 }

@@ -45,6 +45,9 @@ struct JobConfig {
 
   /// From a tree that check_job returned.
   static JobConfig from(const Value& checked);
+  /// The same with the costs that depend on the sizes of the problem: payloads on links with a
+  /// bandwidth, and a charged sync.
+  JobConfig sized(const ObjectiveShape& shape) const;
 
   const ObjectiveKind& objective_entry() const;
   const ScheduleKind& schedule_entry() const;

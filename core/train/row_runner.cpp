@@ -164,9 +164,13 @@ std::optional<Message> RowRunner::take(std::vector<Message>& inbox, MessageKind 
   return message;
 }
 
-void RowRunner::record(Tick start, ActionKind kind, WeightVersion version) {
-  clock_ = start + setup_.cost.of(kind, stage_);
+void RowRunner::record(Tick start, ActionKind kind, Microbatch m, WeightVersion version) {
+  clock_ = start + setup_.cost.of(kind, stage_, m);
   report_.records.push_back({start, clock_, version});
+}
+
+Tick RowRunner::arrival(LinkQueue& queue, std::int32_t to, Microbatch m) {
+  return setup_.link.arrival(queue, stage_, Stage(to), m, clock_);
 }
 
 void RowRunner::send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
@@ -213,12 +217,13 @@ bool RowRunner::forward(const Instruction& instruction) {
   const WeightVersion version = stashed.pin.version();
   Tensor y = setup_.model->forward(instruction.batch, block.weights(stashed.pin), std::move(x),
                                    stashed.saved, loss);
-  record(start, ActionKind::forward, version);
+  record(start, ActionKind::forward, instruction.microbatch, version);
   if (is_last()) {
     report_.losses.push_back(loss);
   } else {
     send(MessageKind::activation, Row(setup_.row.value + 1), instruction.microbatch,
-         instruction.replica, version, setup_.link.arrival(clock_), std::move(y));
+         instruction.replica, version, arrival(to_next_, stage_.value + 1, instruction.microbatch),
+         std::move(y));
   }
   if (setup_.header.one_block) note_forward(instruction.microbatch);
   if (stage_ < instruction.backward_to) {
@@ -299,10 +304,11 @@ bool RowRunner::backward(const Instruction& instruction) {
                                      std::move(dout), into, updates_this_block);
   if (gradient != nullptr && gradient->count++ > 0) add_to(gradient->sum, scratch_gradient_);
   const WeightVersion version = at->pin.version();
-  record(start, ActionKind::backward, version);
+  record(start, ActionKind::backward, instruction.microbatch, version);
   if (stage_ > instruction.backward_to) {
     send(MessageKind::gradient, Row(setup_.row.value - 1), instruction.microbatch,
-         instruction.replica, version, setup_.link.arrival(clock_), std::move(dx));
+         instruction.replica, version,
+         arrival(to_previous_, stage_.value - 1, instruction.microbatch), std::move(dx));
   }
   block.unpin(at->pin);
   at->saved.tensors.clear();
@@ -321,7 +327,7 @@ void RowRunner::update(const Instruction& instruction) {
   gradient.count = 0;
   ++contents_;
   if (setup_.header.one_block) drop_superseded();
-  record(clock_, ActionKind::update, block.version());
+  record(clock_, ActionKind::update, instruction.microbatch, block.version());
 }
 
 RowReport RowRunner::take_report() {

@@ -109,7 +109,9 @@ class RowRunner {
   std::optional<Message> take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
                               std::optional<Replica> replica = std::nullopt);
   void check_header(const Message& message) const;
-  void record(Tick start, ActionKind kind, WeightVersion version);
+  void record(Tick start, ActionKind kind, Microbatch m, WeightVersion version);
+  /// When what is sent now to a neighbouring stage arrives.
+  Tick arrival(LinkQueue& queue, std::int32_t to, Microbatch m);
   void send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
             Tick arrival, Tensor tensor);
   std::string describe() const;
@@ -127,6 +129,7 @@ class RowRunner {
   Outbox& outbox_;
   Stage stage_;
   Tick clock_{0};
+  LinkQueue to_next_, to_previous_;
   std::vector<Instruction> program_;
   std::size_t at_ = 0;
   bool no_more_ = false;

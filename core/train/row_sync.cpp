@@ -75,7 +75,7 @@ bool RowRunner::sync(const Instruction& instruction) {
     ++contents_;
   }
   sync_phase_ = SyncPhase::gathering;
-  record(sync_start_, ActionKind::sync, setup_.blocks.front().version());
+  record(sync_start_, ActionKind::sync, round, setup_.blocks.front().version());
   return true;
 }
 

@@ -50,7 +50,7 @@ Instruction observe_instruction(std::int64_t number) {
 }  // namespace
 
 RunControl::RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*> sinks)
-    : job_(std::move(job)),
+    : job_(job.sized(shape)),
       shape_(std::move(shape)),
       sinks_(std::move(sinks)),
       header_(job_.schedule_header()),

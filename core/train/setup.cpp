@@ -45,8 +45,9 @@ RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& 
   RowSetup setup;
   setup.row = row;
   setup.header = job.schedule_header();
-  setup.cost = job.cost;
-  setup.link = job.link;
+  const JobConfig sized = job.sized(objective.shape());
+  setup.cost = sized.cost;
+  setup.link = sized.link;
   const Stage stage = setup.header.stage_of(row);
   setup.model = objective.make_stage(stage);
   const Tensor weights = starting_weights(job, *setup.model, files, stage);

@@ -107,6 +107,13 @@ TEST(SameBytes, LatencyAndUnevenCosts) {
                               "{cost: {forward: [1, 2, 3, 1, 2], backward: 2, update: 1,"
                               " stragglers: [{stage: 2, factor: 1.7}]}, link: {latency: 4}}"));
 }
+TEST(SameBytes, JitterBandwidthAndAnOverride) {
+  expect_same_bytes(generated(
+      4, 60,
+      "{cost: {forward: 100us, backward: 200us, jitter: {lognormal: {sigma: 0.5}}}, link: {latency:"
+      " 300us, bandwidth: 1MB/s, jitter: {exponential: {mean: 100us}}, overrides: [{from: 1, to: 2,"
+      " latency: 2ms}]}}"));
+}
 TEST(SameBytes, DurationsAndObservationsByUpdates) {
   expect_same_bytes(generated(3, 50,
                               "{cost: {forward: 250us, backward: 500us}, link: {latency: 5ms},"

@@ -89,12 +89,12 @@ TEST(EverySchedule, OneActionAtATimePerRowAndNoneBeforeItsInput) {
         if (entry.action.kind == ActionKind::forward && stage > 0) {
           const auto input = end_of.find({ActionKind::forward, row - 1, m});
           ASSERT_NE(input, end_of.end()) << name_of(one);
-          EXPECT_GE(entry.start, link.arrival(input->second)) << name_of(one);
+          EXPECT_GE(entry.start, input->second + link.latency()) << name_of(one);
         }
         if (entry.action.kind == ActionKind::backward && stage + 1 < timeline.header.stages) {
           const auto input = end_of.find({ActionKind::backward, row + 1, m});
           ASSERT_NE(input, end_of.end()) << name_of(one);
-          EXPECT_GE(entry.start, link.arrival(input->second)) << name_of(one);
+          EXPECT_GE(entry.start, input->second + link.latency()) << name_of(one);
         }
       }
     }

@@ -188,9 +188,8 @@ std::string fault_of(const Value& job) {
 TEST(CheckJob, RefusesWhatDoesNotFit) {
   Value job = small_job();
   set_path(job, "cost.forward", "250us");
-  EXPECT_THAT(fault_of(job),
-              HasSubstr("times are mixed: 'backward' is 1 ticks and 'forward' is the "
-                        "duration 250us"));
+  EXPECT_THAT(fault_of(job), HasSubstr("times are mixed: 'backward' is 1 ticks and 'forward' is "
+                                       "250us"));
   job = small_job();
   set_path(job, "cost.forward", Value(Value::List{1, 2}));
   EXPECT_THAT(fault_of(job), HasSubstr("cost.forward: has 2 times for 3 stages"));

@@ -64,7 +64,8 @@ std::int64_t stage_bytes(const Estimate& e, const ScheduleHeader& header,
 Estimate estimate(const JobConfig& job, FileSource& files, std::int64_t actions_max) {
   Estimate e;
   e.shape = job.load_objective(files)->shape();
-  Simulator simulator(job.make_schedule(e.shape.batches), job.cost, job.link);
+  const JobConfig sized = job.sized(e.shape);
+  Simulator simulator(sized.make_schedule(e.shape.batches), sized.cost, sized.link);
   const ScheduleHeader header = simulator.header();
   Walk walk(header);
   auto entry = simulator.next();
