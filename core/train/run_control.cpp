@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/train/mean.hpp"
 
 namespace pipewright {
 
@@ -301,26 +302,10 @@ bool RunControl::finished() const {
   return true;
 }
 
-namespace {
-
-/// Mean of the replicas' blocks, added in the order of the replicas.
-template <class T>
-void write_mean(const std::vector<const Tensor*>& replicas, T* out) {
-  const auto count = static_cast<std::size_t>(replicas.front()->elements());
-  std::memcpy(out, replicas.front()->data<T>(), count * sizeof(T));
-  if (replicas.size() == 1) return;
-  for (std::size_t r = 1; r < replicas.size(); ++r) {
-    for (std::size_t i = 0; i < count; ++i) out[i] += replicas[r]->data<T>()[i];
-  }
-  for (std::size_t i = 0; i < count; ++i) out[i] /= static_cast<T>(replicas.size());
-}
-
-}  // namespace
-
 Tensor RunControl::weights() const {
   if (divergence_) return {};
   Tensor all(shape_.dtype, {shape_.parameters()});
-  std::int64_t offset = 0;
+  std::size_t offset = 0;  // in bytes
   for (int s = 0; s < header_.stages; ++s) {
     std::vector<const Tensor*> replicas;
     for (int r = s; r < header_.rows(); r += header_.stages) {
@@ -328,12 +313,9 @@ Tensor RunControl::weights() const {
         replicas.push_back(&block);
       }
     }
-    if (shape_.dtype == DType::float32) {
-      write_mean(replicas, all.data<float>() + offset);
-    } else {
-      write_mean(replicas, all.data<double>() + offset);
-    }
-    offset += replicas.front()->elements();
+    const Tensor mean = mean_of(replicas);
+    std::memcpy(all.buffer().data() + offset, mean.buffer().data(), mean.bytes());
+    offset += mean.bytes();
   }
   return all;
 }
