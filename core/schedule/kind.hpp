@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/registry.hpp"
+#include "core/schedule/known.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/sim/cost.hpp"
 #include "core/sim/link.hpp"
@@ -33,6 +34,10 @@ struct ScheduleKind {
   std::function<std::unique_ptr<ScheduleSource>(const Value& parameters,
                                                 const ScheduleContext& context)>
       make;
+  /// The known results that hold for these parameters in this context, to be shown beside what is
+  /// measured (core/theory/formulas.hpp). May be empty: none is known.
+  std::function<std::vector<KnownResult>(const Value& parameters, const ScheduleContext& context)>
+      known = {};
 };
 
 // Parameters that most kinds have.

@@ -101,7 +101,7 @@ void VersionTracker::forward(Row row, const Action& action) {
   state.last_read = version_read(row, action);
   if (header_.one_block) note_forward(state, action.microbatch);
   if (action.stage < action.backward_to) return;
-  state.stash.push_back({action.microbatch, state.last_read});
+  state.stash.push_back({action.microbatch, action.replica, state.last_read});
   note_stash(row);
 }
 
@@ -137,7 +137,8 @@ void VersionTracker::note_stash(Row row) {
       std::max(stage.stash_microbatches_max, static_cast<std::int64_t>(stash.size()));
   std::int64_t distinct = 0;
   for (std::size_t i = 0; i < stash.size(); ++i) {
-    distinct += i == 0 || stash[i].version != stash[i - 1].version;
+    distinct += i == 0 || stash[i].version != stash[i - 1].version ||
+                stash[i].replica != stash[i - 1].replica;
   }
   stage.stash_versions_max = std::max(stage.stash_versions_max, distinct);
 }

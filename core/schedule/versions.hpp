@@ -81,6 +81,7 @@ class VersionTracker {
  private:
   struct Stashed {
     Microbatch microbatch;
+    Replica replica;
     std::int64_t version;
   };
   struct RowState {

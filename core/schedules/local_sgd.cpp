@@ -3,6 +3,7 @@
 // DiLoCo (Douillard et al., arXiv 2311.08105).
 #include "core/sim/greedy_rows.hpp"
 #include "core/sim/unrolled.hpp"
+#include "core/theory/formulas.hpp"
 
 namespace pipewright {
 namespace {
@@ -118,6 +119,19 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
                                                     context);
 }
 
+/// The paper's time model, in which a sync is free.
+std::vector<KnownResult> known_results(const Value& parameters, const ScheduleContext& context) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  const bool is_free = parameters.at("sync").as_text() == "free";
+  if (!is_free || !context.cost.is_unit() || context.link.uniform() != Tick(0)) return {};
+  const bool is_spread = header.placement == Placement::spread;
+  const std::int64_t sharing = is_spread ? 1 : header.replicas;
+  return {KnownResult::of(
+      is_spread ? "ticks per round, each replica with stages of its own" : "ticks per round",
+      is_spread ? "2 S H" : "2 [max(R, S) (H - 1) + R + S - 1]", "round_ticks",
+      static_cast<double>(theory::local_sgd_round(header.stages, sharing, header.local_steps)))};
+}
+
 const Registration<ScheduleKind> registration{
     {.kind = "local_sgd",
      .summary = "LocalSGD: replicas share the pipeline and are averaged after some local steps.",
@@ -151,7 +165,8 @@ const Registration<ScheduleKind> registration{
                ParamSpec::group_of("nesterov", "A step of SGD with Nesterov's momentum.",
                                    outer_parameters(0.9))})},
      .header = header_from,
-     .make = make}};
+     .make = make,
+     .known = known_results}};
 
 }  // namespace
 }  // namespace pipewright

@@ -6,6 +6,7 @@
 #include "core/schedule/strict.hpp"
 #include "core/sim/greedy_rows.hpp"
 #include "core/sim/unrolled.hpp"
+#include "core/theory/formulas.hpp"
 
 namespace pipewright {
 namespace {
@@ -91,6 +92,88 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
       context);
 }
 
+using KnownResults = std::vector<KnownResult>;
+
+KnownResult per_stage(std::string what, std::string formula, std::string metric, int stages,
+                      const std::function<std::int64_t(int)>& expected) {
+  KnownResult result{std::move(what), std::move(formula), "per_stage." + std::move(metric), {}};
+  for (int s = 0; s < stages; ++s) result.expected.push_back(static_cast<double>(expected(s)));
+  return result;
+}
+
+/// In the paper's time model only.
+KnownResults known_of_greedy(const ScheduleHeader& header, std::int64_t cap) {
+  const int stages = header.stages;
+  const std::int64_t n = header.microbatches;
+  KnownResults known;
+  if (cap >= stages) {
+    known.push_back(KnownResult::of("makespan, ticks", "2 (N + S - 1)", "makespan_ticks",
+                                    static_cast<double>(theory::pipeline_makespan(n, stages))));
+  }
+  // A stash is at its peak once the in-flight cap has been reached.
+  if (n >= 2 * stages) {
+    known.push_back(per_stage("peak stash of stage s, microbatches", "min(cap, 2 (S - s) - 1)",
+                              "stash_microbatches_max", stages,
+                              [&](int s) { return theory::greedy_stash_max(stages, s, cap); }));
+  }
+  if (cap != stages || n < 10 * stages) return known;
+  const auto delay_max = static_cast<double>(theory::pipedream_delay_max(stages));
+  const auto steady = static_cast<double>(theory::pipedream_delay_max_steady(stages));
+  known.push_back(KnownResult::of("largest delay of the steady phase, updates", "floor(S^2 - S/2)",
+                                  "delay_updates.steady.max", steady));
+  known.push_back(KnownResult::of("largest delay of the start-up, updates", "floor(5 S^2 / 4 - S)",
+                                  "delay_updates.start_up.max", delay_max));
+  known.push_back(per_stage("steady staleness of stage s, versions", "S - 1 - s",
+                            "staleness_versions.steady.mean", stages,
+                            [&](int s) { return theory::pipedream_staleness(stages, s); }));
+  return known;
+}
+
+/// The order is fixed, so its staleness does not depend on times.
+KnownResults known_of_strict(const ScheduleHeader& header, const std::vector<std::int64_t>& warm_up,
+                             const ScheduleContext& context) {
+  const int stages = header.stages;
+  KnownResults known;
+  if (header.microbatches < 10 * (warm_up.front() + stages)) return known;
+  const auto of_stage = [&](int s) { return warm_up[static_cast<std::size_t>(s)]; };
+  known.push_back(per_stage("steady staleness of stage s with W_s warm-up forwards, versions",
+                            "W_s", "staleness_versions.steady.mean", stages, of_stage));
+  known.push_back(per_stage("peak stash of stage s, microbatches", "W_s + 1",
+                            "stash_microbatches_max", stages,
+                            [&](int s) { return of_stage(s) + 1; }));
+  const auto forward = context.cost.uniform(ActionKind::forward);
+  const auto backward = context.cost.uniform(ActionKind::backward);
+  const auto latency = context.link.uniform();
+  if (!forward || !backward || !latency || context.cost.uniform(ActionKind::update) != Tick(0)) {
+    return known;
+  }
+  const std::int64_t busy = (*forward + *backward).value;
+  bool hides = true;
+  for (int s = 0; s < stages; ++s) {
+    hides = hides && theory::hiding_warm_up(stages, s, busy, latency->value) == of_stage(s);
+  }
+  if (hides) {
+    known.push_back(KnownResult::of("ticks per microbatch, the latency hidden by the warm-up",
+                                    "tF + tB", "period_ticks", static_cast<double>(busy)));
+  } else if (warm_up == default_warm_up(stages)) {
+    known.push_back(KnownResult::of("ticks per microbatch with latency c per hop",
+                                    "(tF + tB) + 2 (S - 1) c / S", "period_ticks",
+                                    theory::strict_period(stages, busy, latency->value)));
+  }
+  return known;
+}
+
+KnownResults known_results(const Value& parameters, const ScheduleContext& context) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  if (parameters.at("order").as_text() == "strict") {
+    return known_of_strict(header, warm_up_from(parameters.find("warm_up"), header.stages),
+                           context);
+  }
+  if (!context.cost.is_unit() || context.link.uniform() != Tick(0)) return {};
+  const Value* cap = parameters.find("in_flight_max");
+  return known_of_greedy(header, cap != nullptr ? cap->as_integer() : header.stages);
+}
+
 const Registration<ScheduleKind> registration{
     {.kind = "pipedream",
      .summary =
@@ -111,7 +194,8 @@ const Registration<ScheduleKind> registration{
                             "Of a strict order: forwards before a stage's first F-B pair; a list "
                             "with one count per stage, or a factor of the default S-1-s.")},
      .header = header_from,
-     .make = make}};
+     .make = make,
+     .known = known_results}};
 
 }  // namespace
 }  // namespace pipewright

@@ -245,6 +245,16 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
       context);
 }
 
+std::vector<KnownResult> known_results(const Value& parameters, const ScheduleContext& context) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  std::string source;
+  only_entry(parameters.at("delays"), source);
+  const bool is_pipedream = source == "pipedream";
+  return {KnownResult::of(
+      "largest delay, updates", is_pipedream ? "at most floor(5 S^2 / 4 - S)" : "at most delay_max",
+      "delay_updates.max", static_cast<double>(header.delay_max), KnownResult::Relation::at_most)};
+}
+
 ParamSpec order_parameter(const char* name, const char* help) {
   return ParamSpec::text_of(name, help, {"uniform", "cyclic", "pipedream"});
 }
@@ -284,7 +294,8 @@ const Registration<ScheduleKind> registration{
                                 "updates")
               .at_least(1)},
      .header = header_from,
-     .make = make}};
+     .make = make,
+     .known = known_results}};
 
 }  // namespace
 }  // namespace pipewright

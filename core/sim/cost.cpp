@@ -81,6 +81,19 @@ CostModel CostModel::from(const Value& parameters, int stages, std::uint64_t see
   return model;
 }
 
+std::optional<Tick> CostModel::uniform(ActionKind kind) const {
+  const auto& times = times_[static_cast<std::size_t>(kind)];
+  const bool is_same =
+      std::all_of(times.begin(), times.end(), [&](Tick time) { return time == times.front(); });
+  if (!is_same || (jitter_ && times.front() > Tick(0))) return std::nullopt;
+  return times.front();
+}
+
+bool CostModel::is_unit() const {
+  return uniform(ActionKind::forward) == Tick(1) && uniform(ActionKind::backward) == Tick(1) &&
+         uniform(ActionKind::update) == Tick(0) && uniform(ActionKind::sync) == Tick(0);
+}
+
 Tick CostModel::jittered(Tick time, ActionKind kind, Stage stage, Microbatch microbatch) const {
   const auto which =
       static_cast<std::uint64_t>(microbatch.value) * 4 + static_cast<std::uint64_t>(kind);

@@ -24,6 +24,11 @@ class CostModel {
     return jitter_ && time > Tick(0) ? jittered(time, kind, stage, microbatch) : time;
   }
 
+  /// What the kind takes at every stage and microbatch, if that is the same everywhere.
+  std::optional<Tick> uniform(ActionKind kind) const;
+  /// The time model of the paper: F = B = 1, U = SYNC = 0.
+  bool is_unit() const;
+
   /// What a sync costs each stage.
   void set_sync(std::vector<Tick> per_stage) { times_[3] = std::move(per_stage); }
 

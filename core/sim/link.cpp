@@ -53,6 +53,11 @@ LinkModel::Link LinkModel::link_from(const Value& parameters, const Link& otherw
   return link;
 }
 
+std::optional<Tick> LinkModel::uniform() const {
+  if (!overrides_.empty() || all_.jitter || std::isfinite(all_.bytes_per_tick)) return std::nullopt;
+  return all_.latency;
+}
+
 LinkModel LinkModel::from(const Value& parameters, int stages, std::uint64_t seed) {
   LinkModel model;
   model.all_ = link_from(parameters, Link());

@@ -32,6 +32,8 @@ class LinkModel {
 
   /// Latency of the links that have no override.
   Tick latency() const { return all_.latency; }
+  /// What every message takes, if that is the same for all.
+  std::optional<Tick> uniform() const;
   /// What one message carries; from the objective.
   void set_payload_bytes(std::int64_t bytes) { payload_bytes_ = bytes; }
   /// A ring all-reduce of `bytes` over `members` on links like these: 2 (members - 1) steps, each

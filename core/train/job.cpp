@@ -183,4 +183,10 @@ std::unique_ptr<ScheduleSource> JobConfig::make_schedule(std::int64_t batches) c
   });
 }
 
+std::vector<KnownResult> JobConfig::known_results() const {
+  const ScheduleKind& kind = schedule_entry();
+  if (!kind.known) return {};
+  return kind.known(schedule, {cost, link, seed, 0});
+}
+
 }  // namespace pipewright

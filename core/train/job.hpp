@@ -55,6 +55,8 @@ struct JobConfig {
   /// Throws DataError, ParamError (path from the job's root).
   std::unique_ptr<Objective> load_objective(FileSource& files) const;
   std::unique_ptr<ScheduleSource> make_schedule(std::int64_t batches) const;
+  /// What theory knows of the schedule under the job's costs and links.
+  std::vector<KnownResult> known_results() const;
 };
 
 }  // namespace pipewright

@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/train/mean.hpp"
+#include "core/train/plan_value.hpp"
 
 namespace pipewright {
 
@@ -342,8 +343,8 @@ Value RunControl::summary() const {
   } else {
     value.set("diverged", false);
   }
-  const Value metrics = metrics_.to_value();
-  for (const auto& [key, part] : metrics.as_map()) value.set(key, part);
+  const Value planned = plan_value(job_, metrics_, &shape_);
+  for (const auto& [key, part] : planned.as_map()) value.set(key, part);
   Value links = Value::list();
   std::int64_t messages = 0;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -366,8 +367,11 @@ Value RunControl::summary() const {
     stage.set("stash_bytes_max",
               (before != nullptr ? before->as_integer() : 0) + rows_[r].final->stash_bytes_max);
   }
-  // Where the rows of a diverged run stopped is not part of its result.
-  if (!divergence_) {
+  // Where the rows of a diverged run stopped is not part of its result, and formulas are of whole
+  // runs.
+  if (divergence_) {
+    value.set("known", Value::list());
+  } else {
     value.set("messages_sent", messages);
     value.set("links", std::move(links));
   }
