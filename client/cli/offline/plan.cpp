@@ -2,29 +2,55 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <optional>
 
 #include "client/cli/command.hpp"
 #include "client/cli/offline/plan_input.hpp"
 #include "client/cli/offline/report.hpp"
 #include "client/cli/view/screen.hpp"
 #include "core/base/error.hpp"
+#include "core/data/file_source.hpp"
 #include "core/schedule/csv.hpp"
 #include "core/sim/metrics.hpp"
 #include "core/sim/rows.hpp"
+#include "core/train/plan_value.hpp"
 
 namespace pipewright::cli {
 
 namespace {
 
-Simulator simulator_of(const JobConfig& config) {
-  return Simulator(config.make_schedule(0), config.cost, config.link);
+/// A job, and the sizes of its problem where it has an objective whose data can be read: what a
+/// bandwidth costs, and what is sent and kept, depends on them.
+struct Planned {
+  JobConfig config;
+  std::optional<ObjectiveShape> shape;
+
+  const ObjectiveShape* sizes() const { return shape ? &*shape : nullptr; }
+};
+
+Planned planned_from(const PlanInput& input) {
+  Planned planned{plan_config(input), std::nullopt};
+  if (input.file.empty()) return planned;  // there is no objective
+  try {
+    DiskFiles files;
+    planned.shape = planned.config.load_objective(files)->shape();
+    planned.config = planned.config.sized(*planned.shape);
+  } catch (const DataError& error) {
+    std::cerr << "planned without the sizes of the problem: " << error.what() << '\n';
+  }
+  return planned;
+}
+
+Simulator simulator_of(const Planned& planned) {
+  return Simulator(planned.config.make_schedule(planned.shape ? planned.shape->batches : 0),
+                   planned.config.cost, planned.config.link);
 }
 
 /// Rows show 10,000 columns at most, each the start of two actions and an update at most.
 constexpr std::int64_t row_entries_max = 30'000;
 
-void print_rows(const JobConfig& config) {
-  Simulator simulator = simulator_of(config);
+void print_rows(const Planned& planned) {
+  Simulator simulator = simulator_of(planned);
   Timeline timeline{simulator.header(), {}};
   const auto entries_max = static_cast<std::size_t>(row_entries_max * timeline.header.rows());
   while (const auto entry = simulator.next()) {
@@ -38,8 +64,8 @@ void print_rows(const JobConfig& config) {
   for (const std::string& row : rows_of(timeline)) std::cout << row << '\n';
 }
 
-void print_csv(const JobConfig& config) {
-  Simulator simulator = simulator_of(config);
+void print_csv(const Planned& planned) {
+  Simulator simulator = simulator_of(planned);
   std::cout << csv_header(simulator.header()) << '\n';
   std::string text;
   while (const auto entry = simulator.next()) {
@@ -49,8 +75,8 @@ void print_csv(const JobConfig& config) {
   }
 }
 
-TimelineMetrics metrics_of(const JobConfig& config) {
-  Simulator simulator = simulator_of(config);
+TimelineMetrics metrics_of(const Planned& planned) {
+  Simulator simulator = simulator_of(planned);
   TimelineMetrics metrics(simulator.header());
   while (const auto entry = simulator.next()) metrics.add(*entry);
   return metrics;
@@ -78,8 +104,8 @@ Value entry_value(const TimelineEntry& entry) {
 }
 
 /// Written as it goes: a long plan need not fit into memory.
-void print_json(const JobConfig& config) {
-  Simulator simulator = simulator_of(config);
+void print_json(const Planned& planned) {
+  Simulator simulator = simulator_of(planned);
   TimelineMetrics metrics(simulator.header());
   std::cout << "{\"schedule\":" << to_json(header_value(simulator.header()), -1)
             << ",\n\"timeline\":[";
@@ -89,25 +115,26 @@ void print_json(const JobConfig& config) {
     std::cout << separator << to_json(entry_value(*entry), -1);
     separator = ",\n";
   }
-  std::cout << "],\n\"metrics\":" << to_json(metrics.to_value(), -1) << "}\n";
+  std::cout << "],\n\"metrics\":"
+            << to_json(plan_value(planned.config, metrics, planned.sizes()), -1) << "}\n";
 }
 
-void print_summary(const JobConfig& config) {
-  const TimelineMetrics metrics = metrics_of(config);
+void print_summary(const Planned& planned) {
+  const TimelineMetrics metrics = metrics_of(planned);
   const ScheduleHeader& header = metrics.header();
   std::cout << "schedule   " << header.name << ", " << header.stages << " stages";
   if (header.replicas > 1) std::cout << ", " << header.replicas << " replicas";
   std::cout << ", seed " << header.seed << '\n'
-            << metrics_report(metrics.to_value(), uses_durations(config.tree),
-                              table_columns(STDOUT_FILENO));
+            << metrics_report(plan_value(planned.config, metrics, planned.sizes()),
+                              uses_durations(planned.config.tree), table_columns(STDOUT_FILENO));
 }
 
 int plan(const PlanInput& input, const std::string& format) {
-  const JobConfig config = plan_config(input);
-  if (format == "rows") print_rows(config);
-  if (format == "summary") print_summary(config);
-  if (format == "csv") print_csv(config);
-  if (format == "json") print_json(config);
+  const Planned planned = planned_from(input);
+  if (format == "rows") print_rows(planned);
+  if (format == "summary") print_summary(planned);
+  if (format == "csv") print_csv(planned);
+  if (format == "json") print_json(planned);
   std::cout.flush();
   if (!std::cout) throw Error("standard output could not be written");
   return exit_ok;
@@ -119,8 +146,8 @@ void add_plan(Program& program) {
   CLI::App* command = program.add_command(
       "plan",
       "Show what a schedule does, without running it: its rows (one column per tick), a summary of "
-      "makespan, bubble, staleness, delay and stash, the schedule as CSV (the form of a run's "
-      "schedule.csv), or schedule, timeline and metrics as JSON",
+      "makespan, bubble, staleness, delay and stash beside the known formulas, the schedule as CSV "
+      "(the form of a run's schedule.csv), or schedule, timeline and metrics as JSON",
       "pipewright plan --schedule pipedream --stages 4 --microbatches 8 --format rows");
   const auto input = add_plan_input(command);
   auto format = std::make_shared<std::string>("summary");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "client/cli/view/facts.hpp"
 #include "client/cli/view/table.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/text.hpp"
@@ -38,7 +39,9 @@ std::string stage_table(const Value::List& stages, int columns_max) {
   std::vector<std::vector<std::string>> rows;
   for (const Value& stage : stages) {
     const auto cell = [&](std::string_view path) { return number(find_path(stage, path)); };
+    const Value* bytes = stage.find("stash_weight_bytes_max");
     rows.push_back({cell("stage"), cell("stash_microbatches_max"), cell("stash_versions_max"),
+                    bytes == nullptr ? "-" : format_bytes(bytes->as_real()),
                     cell("staleness_versions.start_up.max"),
                     cell("staleness_versions.start_up.mean"), cell("staleness_versions.steady.max"),
                     cell("staleness_versions.steady.mean")});
@@ -46,6 +49,7 @@ std::string stage_table(const Value::List& stages, int columns_max) {
   return format_table({{"STAGE", Align::right},
                        {"PEAK STASH microbatches", Align::right},
                        {"versions", Align::right},
+                       {"of weights", Align::right},
                        {"STALENESS start-up max", Align::right},
                        {"mean", Align::right},
                        {"steady max", Align::right},
@@ -78,9 +82,13 @@ std::string metrics_report(const Value& metrics, bool tick_is_ns, int columns_ma
                          " % of all ticks idle (idle / (stages * makespan)); idle/ideal " +
                          format_short(metrics.at("idle_over_ideal").as_real(), 4));
   lines.emplace_back("delay", phases(metrics.at("delay_updates")));
+  for (const auto& line : fact_lines(metrics)) lines.push_back(line);
   add_results(lines, metrics);
   std::string out;
   for (const auto& [name, text] : lines) out += pad_right(name, 11) + text + "\n";
+  out += "\n" + histogram_lines(metrics);
+  const std::string known = known_table(metrics, columns_max);
+  if (!known.empty()) out += "\n" + known;
   return out + "\n" + stage_table(metrics.at("per_stage").as_list(), columns_max);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "client/cli/view/facts.hpp"
 #include "client/cli/view/live.hpp"
 #include "client/cli/view/table.hpp"
 #include "client/cli/view/text.hpp"
@@ -156,13 +157,18 @@ std::string format_summary(const Job& job, int columns_max) {
   }
   add_row(rows, "last-stage loss", text_of(summary.find("last_stage_loss")));
   add_costs(rows, summary);
+  for (const auto& [name, text] : fact_lines(summary)) add_row(rows, name, text);
   const bool timed = summary.has("wall_seconds");
   if (!timed && job.started_unix_ms > 0 && job.ended_unix_ms >= job.started_unix_ms) {
     const auto ms = static_cast<double>(job.ended_unix_ms - job.started_unix_ms);
     rows.emplace_back("took", format_seconds(ms / 1000));
   }
-  const std::string table = stage_table(summary.find("per_stage"), columns_max);
-  return aligned(rows, columns_max) + (table.empty() ? "" : "\n" + table);
+  std::string out = aligned(rows, columns_max);
+  for (const std::string& part : {histogram_lines(summary), known_table(summary, columns_max),
+                                  stage_table(summary.find("per_stage"), columns_max)}) {
+    if (!part.empty()) out += "\n" + part;
+  }
+  return out;
 }
 
 }  // namespace pipewright::cli
