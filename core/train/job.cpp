@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/optimizer.hpp"
+#include "core/train/sweep.hpp"
 
 namespace pipewright {
 
@@ -37,7 +38,16 @@ const ParamSpec& job_schema() {
        ParamSpec::integer_of(
            "ranks", "MPI ranks; 0: one per stage, or all of the pool's if those are fewer.")
            .at_least(0)
-           .or_default(0)});
+           .or_default(0),
+       ParamSpec::integer_of("repeats", "The same under seeds seed, seed + 1, ...", "runs")
+           .at_least(1)
+           .at_most(runs_max)
+           .or_default(1),
+       ParamSpec::any_of(
+           "sweep",
+           "Makes a job of many runs. {KEY: [values], ...}: every combination; {log2: [-12, -2]} "
+           "stands for powers of two. [{KEY: value, ...}, ...]: a list of points. KEY is the path "
+           "of a single value, as optimizer.sgd.learning_rate")});
   return schema;
 }
 
@@ -93,16 +103,10 @@ const std::pair<std::string, Value>& only_entry(const Value& one_of) {
   return one_of.as_map().front();
 }
 
-}  // namespace
-
-Value check_job(const Value& tree) {
-  Value checked = check_params(job_schema(), tree, "");
-  if (checked.at("name").as_text().size() > 200) {
-    throw ParamError("name", "has " + std::to_string(checked.at("name").as_text().size()) +
-                                 " bytes; at most 200 are allowed");
-  }
-  check_units(checked);
-  const JobConfig config = JobConfig::from(checked);
+void check_one(const Value& job) {
+  Value tree = job;
+  check_units(tree);
+  const JobConfig config = JobConfig::from(job);
   // Making a schedule draws little before its first action, so this finds faults that only the
   // schedule knows of.
   config.make_schedule(0);
@@ -115,10 +119,26 @@ Value check_job(const Value& tree) {
                                        " files for " + std::to_string(stages) + " stages");
     }
   }
+}
+
+}  // namespace
+
+Value check_job(const Value& tree) {
+  Value checked = check_params(job_schema(), normal_sweep(tree), "");
+  if (checked.at("name").as_text().size() > 200) {
+    throw ParamError("name", "has " + std::to_string(checked.at("name").as_text().size()) +
+                                 " bytes; at most 200 are allowed");
+  }
+  check_points(checked, check_one);
   return checked;
 }
 
 JobConfig JobConfig::from(const Value& checked) {
+  for (const char* key : {"sweep", "repeats"}) {
+    if (const Value* many = checked.find(key); many != nullptr && *many != Value(1)) {
+      throw ParamError(key, "makes many runs of this job, and one is needed here");
+    }
+  }
   JobConfig config;
   config.tree = checked;
   config.name = checked.at("name").as_text();

@@ -17,7 +17,8 @@ namespace pipewright {
 const ParamSpec& job_schema();
 
 /// `tree` with defaults filled in. Throws ParamError (dotted path, what was given, what is right)
-/// for what does not fit the schema, and for keys that do not fit each other. Reads no files.
+/// for what does not fit the schema, and for keys that do not fit each other, at the points of a
+/// sweep too. Reads no files.
 Value check_job(const Value& tree);
 
 /// Throws ParamError when a checked tree, or a part of one, has times in ticks and as durations.
@@ -43,7 +44,8 @@ struct JobConfig {
   int ranks = 0;  // 0: one per stage
   Value tree;     // what it was made from
 
-  /// From a tree that check_job returned.
+  /// From a tree that check_job returned. Throws ParamError for a job of many runs: those are made
+  /// by JobRuns (sweep.hpp).
   static JobConfig from(const Value& checked);
   /// The same with the costs that depend on the sizes of the problem: payloads on links with a
   /// bandwidth, and a charged sync.

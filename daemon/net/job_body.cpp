@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/job.hpp"
+#include "core/train/sweep.hpp"
 #include "daemon/net/http_fault.hpp"
 #include "proto/codec/api.hpp"
 #include "proto/codec/job_file.hpp"
@@ -23,12 +24,14 @@ Value checked_yaml(std::string_view body) {
 
 /// The daemon does not know the folder of whoever wrote the job.
 void refuse_relative_paths(Value& checked) {
-  visit_params(job_schema(), checked, ParamType::path, [](const ParamSpec& spec, Value& value) {
+  const auto refuse = [](const ParamSpec& spec, const Value& value) {
     if (!value.is_text() || value.as_text().starts_with('/')) return;
     throw ParamError("", spec.name + ": '" + value.as_text() +
                              "' is a relative path; give it from the root on ('/...'), as the "
                              "ranks will open it");
-  });
+  };
+  visit_params(job_schema(), checked, ParamType::path, refuse);
+  visit_swept(checked, ParamType::path, refuse);
 }
 
 }  // namespace
@@ -55,6 +58,7 @@ Value job_from_body(std::string_view content_type, std::string_view body) {
                              "application/yaml");
   }
   refuse_relative_paths(checked);
+  JobConfig::from(checked);  // refuses jobs of many runs
   return checked;
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/train/job.hpp"
+#include "core/train/sweep.hpp"
 #include "proto/codec/limits.hpp"
 #include "proto/codec/yaml_tree.hpp"
 
@@ -68,7 +69,14 @@ void JobFile::set(std::string_view assignment) {
   const std::string place = "--set " + key;
   YamlTree yaml = parse_yaml(assignment.substr(equals + 1), place, YamlPlaces::source_only);
   try {
-    set_path(tree_, key, std::move(yaml.value));
+    if (key.starts_with("sweep.")) {  // its keys are paths themselves
+      Value* sweep = tree_.find("sweep");
+      if (sweep == nullptr) sweep = &tree_.set("sweep", Value::map());
+      if (sweep->is_list()) throw ParamError(key, "the job's sweep is a list of points, not a map");
+      sweep->set(key.substr(6), std::move(yaml.value));
+    } else {
+      set_path(tree_, key, std::move(yaml.value));
+    }
   } catch (const ParamError& error) {
     throw ConfigError(place + ": " + error.message());
   }
@@ -95,11 +103,13 @@ Value JobFile::checked() const {
       folder_.empty() ? std::filesystem::current_path() : std::filesystem::path(folder_);
   // Before the check, because a schedule may come from a file.
   Value tree = tree_;
-  visit_params(job_schema(), tree, ParamType::path, [&](const ParamSpec&, Value& path) {
+  const auto make_absolute = [&](const ParamSpec&, Value& path) {
     if (path.is_text() && !path.as_text().empty()) {
       path = (folder / path.as_text()).lexically_normal().string();
     }
-  });
+  };
+  visit_params(job_schema(), tree, ParamType::path, make_absolute);
+  visit_swept(tree, ParamType::path, make_absolute);
   try {
     return check_job(tree);
   } catch (const ParamError& error) {
