@@ -1,0 +1,87 @@
+#include "client/cli/figure/fetch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "client/cli/view/text.hpp"
+#include "core/base/text.hpp"
+
+namespace pipewright::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Weights, schedules and timelines are large and not drawn.
+bool is_drawn(const std::string& name) {
+  static constexpr std::array<std::string_view, 6> names{
+      "summary.json", "objective.csv", "last_stage_loss.csv", "theory.csv", "runs.csv", "band.csv"};
+  const std::string file = fs::path(name).filename().string();
+  return std::find(names.begin(), names.end(), file) != names.end();
+}
+
+/// Whether a name that the daemon gives stays inside the folder it is written to.
+bool is_plain(const std::string& name) {
+  const auto parts = split(name, '/');
+  return std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.empty() || part.starts_with('.') || printable(part) != part;
+  });
+}
+
+void append_point(std::string& text, const Point& point, std::int64_t second) {
+  append_number(text, point.tick);
+  text += ',';
+  append_number(text, second);
+  text += ',';
+  append_number(text, point.value);
+  text += '\n';
+}
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  if (!out.write(text.data(), static_cast<std::streamsize>(text.size())).flush()) {
+    throw Error(path.string() + ": cannot be written");
+  }
+}
+
+void write_points(const Api& api, const Job& job, const fs::path& folder) {
+  std::string objective = "tick,updates,value\n", loss = "tick,microbatch,value\n";
+  for (std::uint64_t from = 1;;) {
+    const EventList page = api.events(job.id, from, "point");
+    if (page.events.empty()) break;
+    for (const Event& event : page.events) {
+      const auto* point = std::get_if<Point>(&event.what);
+      if (point == nullptr) continue;
+      if (point->series == Series::objective) append_point(objective, *point, point->updates);
+      if (point->series == Series::last_stage_loss) append_point(loss, *point, point->microbatch);
+    }
+    from = std::max(page.next_sequence, page.events.back().sequence + 1);
+  }
+  Value summary = Value::map();
+  if (const Value* name = job.spec.find("name")) summary.set("name", *name);
+  summary.set("job", job.spec);
+  write(folder / "objective.csv", objective);
+  write(folder / "last_stage_loss.csv", loss);
+  write(folder / "summary.json", to_json(summary));
+}
+
+}  // namespace
+
+void fetch_curves(const Api& api, std::uint32_t id, const fs::path& folder) {
+  const Job job = api.job(id);
+  fs::create_directories(folder);
+  const FileList list = is_final(job.state) ? api.files(id) : FileList{};
+  for (const FileInfo& file : list.files) {
+    if (!is_drawn(file.name)) continue;
+    if (!is_plain(file.name)) {
+      throw ProtocolError("the daemon names a file '" + printable(file.name) + "'");
+    }
+    fs::create_directories((folder / file.name).parent_path());
+    api.download_file(id, file.name, folder / file.name);
+  }
+  // A cancelled or failed job may have left points and no files.
+  if (list.files.empty()) write_points(api, job, folder);
+}
+
+}  // namespace pipewright::cli
