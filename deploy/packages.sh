@@ -15,6 +15,9 @@ build_packages=(
 # What tests and benchmarks take on top of that.
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev clang-format)
 
+# What `pipewright plot` runs, if it is used.
+figure_packages=(gnuplot-nox)
+
 say() { printf '\n== %s\n' "$*"; }
 
 fail() {

@@ -105,7 +105,7 @@ scratch=$(mktemp -d)
 log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
 
-install_packages "${build_packages[@]}" "${test_packages[@]}"
+install_packages "${build_packages[@]}" "${test_packages[@]}" "${figure_packages[@]}"
 check_format
 # On top of what a quickstart may have configured without tests.
 configure "$preset" -D PIPEWRIGHT_TESTS=ON
