@@ -4,6 +4,7 @@
 #include "core/data/file_source.hpp"
 #include "core/schedule/csv.hpp"
 #include "core/schedule/kind.hpp"
+#include "core/schedule/sync_parameters.hpp"
 #include "core/schedule/validate.hpp"
 
 namespace pipewright {
@@ -34,7 +35,8 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
 const Registration<ScheduleKind> registration{
     {.kind = "file",
      .summary = "A schedule from a file, in the form of a run's schedule.csv.",
-     .parameters = {ParamSpec::path_of("path", "The file.").needed()},
+     .parameters = {ParamSpec::path_of("path", "The file.").needed(), sync_parameter(),
+                    outer_parameter()},
      .header = header_from,
      .make = make}};
 

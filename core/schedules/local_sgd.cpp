@@ -1,6 +1,7 @@
 // LocalSGD over a pipeline (DESIGN.md section 4): R replicas take turns in it; after H local steps
 // each, a round ends and every block is averaged over the replicas. With an outer optimizer it is
 // DiLoCo (Douillard et al., arXiv 2311.08105).
+#include "core/schedule/sync_parameters.hpp"
 #include "core/sim/greedy_rows.hpp"
 #include "core/sim/unrolled.hpp"
 #include "core/theory/formulas.hpp"
@@ -105,14 +106,6 @@ ScheduleHeader header_from(const Value& parameters, std::uint64_t seed) {
   return header;
 }
 
-std::vector<ParamSpec> outer_parameters(double momentum) {
-  return {ParamSpec::real_of("learning_rate", "Step size.").above(0).needed(),
-          ParamSpec::real_of("momentum", "Share of the last step that is kept.")
-              .at_least(0)
-              .at_most(1)
-              .or_default(momentum)};
-}
-
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
   return std::make_unique<UnrolledSource<LocalSgd>>(header, LocalSgd(header, context.batches),
@@ -135,35 +128,23 @@ std::vector<KnownResult> known_results(const Value& parameters, const ScheduleCo
 const Registration<ScheduleKind> registration{
     {.kind = "local_sgd",
      .summary = "LocalSGD: replicas share the pipeline and are averaged after some local steps.",
-     .parameters =
-         {stages_parameter(),
-          ParamSpec::integer_of("replicas", "Copies of the model.")
-              .at_least(1)
-              .at_most(65536)
-              .needed(),
-          ParamSpec::integer_of("local_steps", "Updates of a replica between two syncs.")
-              .at_least(1)
-              .at_most(1e12)
-              .needed(),
-          microbatches_parameter(),
-          ParamSpec::text_of("placement",
-                             "colocated: a stage's rank holds that block for all replicas; spread: "
-                             "each replica has stages of its own.",
-                             {"colocated", "spread"})
-              .or_default("colocated"),
-          ParamSpec::text_of(
-              "sync",
-              "free: a sync takes no time, as in the paper; ring: it is charged as a "
-              "ring all-reduce of each block over the links.",
-              {"free", "ring"})
-              .or_default("free"),
-          ParamSpec::one_of(
-              "outer",
-              "What a sync does with the average; without it the replicas are set to it. The outer "
-              "gradient is the weights of the last sync minus the average (DiLoCo).",
-              {ParamSpec::group_of("sgd", "A step of SGD.", outer_parameters(0)),
-               ParamSpec::group_of("nesterov", "A step of SGD with Nesterov's momentum.",
-                                   outer_parameters(0.9))})},
+     .parameters = {stages_parameter(),
+                    ParamSpec::integer_of("replicas", "Copies of the model.")
+                        .at_least(1)
+                        .at_most(65536)
+                        .needed(),
+                    ParamSpec::integer_of("local_steps", "Updates of a replica between two syncs.")
+                        .at_least(1)
+                        .at_most(1e12)
+                        .needed(),
+                    microbatches_parameter(),
+                    ParamSpec::text_of(
+                        "placement",
+                        "colocated: a stage's rank holds that block for all replicas; spread: "
+                        "each replica has stages of its own.",
+                        {"colocated", "spread"})
+                        .or_default("colocated"),
+                    sync_parameter(), outer_parameter()},
      .header = header_from,
      .make = make,
      .known = known_results}};

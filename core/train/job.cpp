@@ -21,8 +21,12 @@ const ParamSpec& job_schema() {
             ParamSpec::group_of("random", "Drawn from the seed, as the objective likes them.", {}),
             ParamSpec::list_of("npy", "Files, one per stage.", ParamSpec::path_of("", ""))}),
        CostModel::spec().or_default(Value::map()), LinkModel::spec().or_default(Value::map()),
-       ParamSpec::text_of("clock", "virtual: time is the schedule's, and repeats exactly.",
-                          {"virtual"})
+       ParamSpec::text_of(
+           "clock",
+           "virtual: time is the schedule's, and repeats exactly; real: on ranks only, "
+           "computing takes its time (or its cost, where that is longer) and messages are held "
+           "back until their latency has passed.",
+           {"virtual", "real"})
            .or_default("virtual"),
        ParamSpec::group_of(
            "observe", "What is measured on the way.",
@@ -79,6 +83,11 @@ void check_units(Value& tree) {
   visit_params(job_schema(), tree, ParamType::bandwidth, [&](const ParamSpec& spec, Value& value) {
     duration = SeenTime{spec.name, value.as_text()};
   });
+  const Value* clock = tree.find("clock");
+  if (ticks && clock != nullptr && clock->as_text() == "real") {
+    throw ParamError("clock", "real time has no ticks: '" + ticks->key + "' is " + ticks->text +
+                                  " ticks; give the job's times as durations (\"250us\")");
+  }
   if (ticks && duration) {
     throw ParamError("", "times are mixed: '" + ticks->key + "' is " + ticks->text +
                              " ticks and '" + duration->key + "' is " + duration->text +
@@ -121,10 +130,23 @@ void check_one(const Value& job) {
   }
 }
 
+/// On the real clock what has no cost takes the time that it takes: it is stretched to a
+/// nanosecond.
+Value with_real_costs(Value tree) {
+  const Value* clock = tree.find("clock");
+  if (clock == nullptr || !clock->is_text() || clock->as_text() != "real") return tree;
+  const Value* cost = tree.find("cost");
+  if (cost != nullptr && !cost->is_map()) return tree;
+  for (const char* path : {"cost.forward", "cost.backward"}) {
+    if (find_path(tree, path) == nullptr) set_path(tree, path, "1ns");
+  }
+  return tree;
+}
+
 }  // namespace
 
 Value check_job(const Value& tree) {
-  Value checked = check_params(job_schema(), normal_sweep(tree), "");
+  Value checked = check_params(job_schema(), normal_sweep(with_real_costs(tree)), "");
   if (checked.at("name").as_text().size() > 200) {
     throw ParamError("name", "has " + std::to_string(checked.at("name").as_text().size()) +
                                  " bytes; at most 200 are allowed");
@@ -153,6 +175,7 @@ JobConfig JobConfig::from(const Value& checked) {
       at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages, config.seed); });
   config.link =
       at_path("link", [&] { return LinkModel::from(checked.at("link"), stages, config.seed); });
+  config.is_real = checked.at("clock").as_text() == "real";
   if (const Value* observe = checked.at("observe").find("objective")) {
     const auto& [by, parameter] = only_entry(*observe);
     config.observe_by = by == "every_ticks"     ? ObserveBy::ticks

@@ -38,6 +38,7 @@ struct JobConfig {
   Value init;  // null: the objective's default; text "zeros" or "random"; {npy: [...]}
   CostModel cost;
   LinkModel link;
+  bool is_real = false;  // the clock: a tick is then a nanosecond of the machine's
   ObserveBy observe_by = ObserveBy::evenly;
   std::int64_t observe_every = 0;
   std::uint64_t seed = 0;

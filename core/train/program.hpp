@@ -32,9 +32,14 @@ struct Window {
 
 /// What a row has done, one entry per action executed (observations have none).
 struct ActionRecord {
+  static constexpr std::int64_t next_in_plan = -1;
+
   Tick start;
   Tick end;
   WeightVersion weight_version;  // that an F or B used, or that a U made
+  /// Which of the row's actions this is, counted in the order in which they were handed out; for a
+  /// row that decides about its order.
+  std::int64_t position = next_in_plan;
 };
 
 struct ObservationValue {
@@ -49,6 +54,7 @@ struct RowReport {
   std::vector<ObservationValue> values;  // of each observation whose chain ended here, in order
   std::int64_t bytes_to_next = 0;        // sent since the last report
   std::int64_t bytes_to_previous = 0;
+  std::vector<Tick> observed;  // real clock: end of the action before each observation executed
 };
 
 struct RowFinal {

@@ -29,8 +29,11 @@ void divide(Tensor& sum, int by) {
 
 }  // namespace
 
-RowRunner::RowRunner(RowSetup setup, Outbox& outbox)
-    : setup_(std::move(setup)), outbox_(outbox), stage_(setup_.header.stage_of(setup_.row)) {
+RowRunner::RowRunner(RowSetup setup, Outbox& outbox, const RowClock& time)
+    : setup_(std::move(setup)),
+      outbox_(outbox),
+      time_(time),
+      stage_(setup_.header.stage_of(setup_.row)) {
   PW_CHECK(setup_.blocks.size() == static_cast<std::size_t>(setup_.header.replicas_of_row()),
            describe() << " was given " << setup_.blocks.size() << " blocks");
   scratch_gradient_ = Tensor(setup_.model->dtype(), {setup_.model->parameter_count()});
@@ -66,10 +69,8 @@ void RowRunner::deliver(Message message) {
   check_header(message);
   switch (message.kind) {
     case MessageKind::activation:
-      activations_.push_back(std::move(message));
-      return;
     case MessageKind::gradient:
-      gradients_.push_back(std::move(message));
+      on_the_way_.push_back(std::move(message));
       return;
     case MessageKind::evaluation:
       evaluations_.push_back(std::move(message));
@@ -106,6 +107,9 @@ void RowRunner::check_header(const Message& message) const {
       from = message.kind == MessageKind::release ? 0 : message.from_stage.value;
       shape = {1};
       break;
+    case MessageKind::updated:
+      refuse("this row follows its plan");
+      break;
     case MessageKind::weights:
     case MessageKind::average:
     case MessageKind::observed:
@@ -124,32 +128,59 @@ void RowRunner::check_header(const Message& message) const {
 
 RowRunner::Step RowRunner::step() {
   continue_observations();
+  if (!time_.has_come(clock_)) return Step::blocked;
+  release();
+  take_what_has_come();
   if (at_ == program_.size()) {
     if (!no_more_) return Step::starved;
     return observations_.empty() ? Step::finished : Step::blocked;
   }
-  const Instruction& instruction = program_[at_];
-  bool done = true;
+  if (!execute(program_[at_])) return Step::blocked;
+  ++at_;
+  if (time_.has_come(clock_)) release();
+  return Step::ran;
+}
+
+bool RowRunner::execute(const Instruction& instruction) {
   switch (instruction.kind) {
     case Instruction::Kind::forward:
-      done = forward(instruction);
-      break;
+      return forward(instruction);
     case Instruction::Kind::backward:
-      done = backward(instruction);
-      break;
+      return backward(instruction);
     case Instruction::Kind::update:
       update(instruction);
-      break;
+      return true;
     case Instruction::Kind::observe:
       observe(instruction);
-      break;
+      return true;
     case Instruction::Kind::sync:
-      done = sync(instruction);
-      break;
+      return sync(instruction);
   }
-  if (!done) return Step::blocked;
-  ++at_;
-  return Step::ran;
+  return true;
+}
+
+std::optional<Tick> RowRunner::wakes_at() const {
+  if (!time_.has_come(clock_)) return clock_;
+  const auto first =
+      std::min_element(on_the_way_.begin(), on_the_way_.end(),
+                       [](const Message& a, const Message& b) { return a.arrival < b.arrival; });
+  return first == on_the_way_.end() ? std::nullopt : std::optional(first->arrival);
+}
+
+/// A message stays invisible until its latency has passed.
+void RowRunner::take_what_has_come() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < on_the_way_.size(); ++i) {
+    Message& message = on_the_way_[i];
+    if (time_.has_come(message.arrival)) {
+      (message.kind == MessageKind::activation ? activations_ : gradients_)
+          .push_back(std::move(message));
+    } else {
+      if (kept != i) on_the_way_[kept] = std::move(message);
+      ++kept;
+    }
+  }
+  on_the_way_.resize(kept);
 }
 
 std::optional<Message> RowRunner::take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
@@ -164,23 +195,38 @@ std::optional<Message> RowRunner::take(std::vector<Message>& inbox, MessageKind 
   return message;
 }
 
-void RowRunner::record(Tick start, ActionKind kind, Microbatch m, WeightVersion version) {
-  clock_ = start + setup_.cost.of(kind, stage_, m);
-  report_.records.push_back({start, clock_, version});
+/// An action has been computed; step() lets go what it made when its end has come.
+void RowRunner::finish(Tick start, ActionKind kind, Microbatch m, WeightVersion version) {
+  clock_ = time_.end(start, setup_.cost.of(kind, stage_, m));
+  held_.emplace(Held{{start, clock_, version}, std::nullopt, std::nullopt});
+}
+
+void RowRunner::release() {
+  if (!held_) return;
+  report_.records.push_back(held_->record);
+  if (held_->loss) report_.losses.push_back(*held_->loss);
+  if (held_->output) {
+    Message& output = *held_->output;
+    auto& bytes = output.to_row > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
+    bytes += static_cast<std::int64_t>(output.tensor.bytes());
+    ++messages_sent_;
+    outbox_.send(std::move(output));
+  }
+  held_.reset();
 }
 
 Tick RowRunner::arrival(LinkQueue& queue, std::int32_t to, Microbatch m) {
   return setup_.link.arrival(queue, stage_, Stage(to), m, clock_);
 }
 
+Message RowRunner::message(MessageKind kind, Row to, Microbatch m, Replica replica,
+                           WeightVersion version, Tick arrival, Tensor tensor) const {
+  return {kind, stage_, to, m, replica, version, clock_, arrival, std::move(tensor)};
+}
+
 void RowRunner::send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
                      Tick arrival, Tensor tensor) {
-  if (kind == MessageKind::activation || kind == MessageKind::gradient) {
-    auto& bytes = to > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
-    bytes += static_cast<std::int64_t>(tensor.bytes());
-    ++messages_sent_;
-  }
-  outbox_.send({kind, stage_, to, m, replica, version, clock_, arrival, std::move(tensor)});
+  outbox_.send(message(kind, to, m, replica, version, arrival, std::move(tensor)));
 }
 
 /// The version that a forward is to read: the newest, or for RPD the one with exactly the updates
@@ -194,7 +240,7 @@ VersionedBlock::Pin RowRunner::pin_for_read(const Instruction& instruction, Vers
 }
 
 bool RowRunner::forward(const Instruction& instruction) {
-  Tick start = clock_;
+  Tick ready = clock_;
   Tensor x;
   if (!is_first()) {
     auto input = take(activations_, MessageKind::activation, instruction.microbatch);
@@ -204,9 +250,10 @@ bool RowRunner::forward(const Instruction& instruction) {
                           std::to_string(input->replica.value) + ", not " +
                           std::to_string(instruction.replica.value));
     }
-    start = std::max(start, input->arrival);
+    ready = std::max(ready, input->arrival);
     x = std::move(input->tensor);
   }
+  const Tick start = time_.begin(ready);
   VersionedBlock& block = block_of(instruction.replica);
   Stashed stashed{instruction.microbatch, pin_for_read(instruction, block), {}};
   if (!spare_saved_.empty()) {
@@ -217,13 +264,14 @@ bool RowRunner::forward(const Instruction& instruction) {
   const WeightVersion version = stashed.pin.version();
   Tensor y = setup_.model->forward(instruction.batch, block.weights(stashed.pin), std::move(x),
                                    stashed.saved, loss);
-  record(start, ActionKind::forward, instruction.microbatch, version);
+  finish(start, ActionKind::forward, instruction.microbatch, version);
   if (is_last()) {
-    report_.losses.push_back(loss);
+    held_->loss = loss;
   } else {
-    send(MessageKind::activation, Row(setup_.row.value + 1), instruction.microbatch,
-         instruction.replica, version, arrival(to_next_, stage_.value + 1, instruction.microbatch),
-         std::move(y));
+    held_->output =
+        message(MessageKind::activation, Row(setup_.row.value + 1), instruction.microbatch,
+                instruction.replica, version,
+                arrival(to_next_, stage_.value + 1, instruction.microbatch), std::move(y));
   }
   if (setup_.header.one_block) note_forward(instruction.microbatch);
   if (stage_ < instruction.backward_to) {
@@ -282,14 +330,15 @@ RowRunner::Gradient& RowRunner::gradient_for(const Instruction& instruction) {
 }
 
 bool RowRunner::backward(const Instruction& instruction) {
-  Tick start = clock_;
+  Tick ready = clock_;
   Tensor dout;
   if (!is_last()) {
     auto input = take(gradients_, MessageKind::gradient, instruction.microbatch);
     if (!input) return false;
-    start = std::max(start, input->arrival);
+    ready = std::max(ready, input->arrival);
     dout = std::move(input->tensor);
   }
+  const Tick start = time_.begin(ready);
   const auto at = std::find_if(stash_.begin(), stash_.end(), [&](const Stashed& stashed) {
     return stashed.microbatch == instruction.microbatch;
   });
@@ -304,11 +353,12 @@ bool RowRunner::backward(const Instruction& instruction) {
                                      std::move(dout), into, updates_this_block);
   if (gradient != nullptr && gradient->count++ > 0) add_to(gradient->sum, scratch_gradient_);
   const WeightVersion version = at->pin.version();
-  record(start, ActionKind::backward, instruction.microbatch, version);
+  finish(start, ActionKind::backward, instruction.microbatch, version);
   if (stage_ > instruction.backward_to) {
-    send(MessageKind::gradient, Row(setup_.row.value - 1), instruction.microbatch,
-         instruction.replica, version,
-         arrival(to_previous_, stage_.value - 1, instruction.microbatch), std::move(dx));
+    held_->output =
+        message(MessageKind::gradient, Row(setup_.row.value - 1), instruction.microbatch,
+                instruction.replica, version,
+                arrival(to_previous_, stage_.value - 1, instruction.microbatch), std::move(dx));
   }
   block.unpin(at->pin);
   at->saved.tensors.clear();
@@ -318,6 +368,7 @@ bool RowRunner::backward(const Instruction& instruction) {
 }
 
 void RowRunner::update(const Instruction& instruction) {
+  const Tick start = time_.begin(clock_);
   Gradient& gradient = gradient_for(instruction);
   PW_CHECK(gradient.count > 0, describe() << " has no gradient");
   if (gradient.count > 1) divide(gradient.sum, gradient.count);
@@ -327,7 +378,7 @@ void RowRunner::update(const Instruction& instruction) {
   gradient.count = 0;
   ++contents_;
   if (setup_.header.one_block) drop_superseded();
-  record(clock_, ActionKind::update, instruction.microbatch, block.version());
+  finish(start, ActionKind::update, instruction.microbatch, block.version());
 }
 
 RowReport RowRunner::take_report() {

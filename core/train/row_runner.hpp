@@ -15,6 +15,7 @@
 #include "core/train/block.hpp"
 #include "core/train/message.hpp"
 #include "core/train/program.hpp"
+#include "core/train/row_clock.hpp"
 
 namespace pipewright {
 
@@ -37,7 +38,8 @@ struct RowSetup {
 
 class RowRunner {
  public:
-  RowRunner(RowSetup setup, Outbox& outbox);
+  /// `outbox` and `time` outlive this.
+  RowRunner(RowSetup setup, Outbox& outbox, const RowClock& time);
 
   Row row() const { return setup_.row; }
 
@@ -47,13 +49,19 @@ class RowRunner {
   void deliver(Message message);
 
   enum class Step { ran, blocked, starved, finished };
-  /// Executes the next instruction if what it needs is there. `blocked`: it waits for a message;
-  /// `starved`: it waits for instructions; `finished`: all is done, observations included.
+  /// Executes the next instruction if what it needs is there. `blocked`: it waits for a message, or
+  /// for wakes_at(); `starved`: it waits for instructions; `finished`: all is done, observations
+  /// included.
   Step step();
+  /// The time from which on a blocked row can go on without a message that is not here yet. Nothing
+  /// when it waits for no time.
+  std::optional<Tick> wakes_at() const;
 
   /// What has been done since the last report.
   RowReport take_report();
-  bool has_report() const { return !report_.records.empty() || !report_.values.empty(); }
+  bool has_report() const {
+    return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty();
+  }
   std::size_t records() const { return report_.records.size(); }
   RowFinal take_final();
 
@@ -87,6 +95,12 @@ class RowRunner {
     std::vector<Tensor> replicas;  // by replica, until all are there
     std::vector<std::int64_t> replica_contents;
   };
+  /// What an action has made, to be let go when the action's end has come.
+  struct Held {
+    ActionRecord record;
+    std::optional<double> loss;
+    std::optional<Message> output;
+  };
   enum class SyncPhase { gathering, waiting_for_release, waiting_for_average };
 
   bool is_first() const { return stage_ == Stage(0); }
@@ -109,9 +123,14 @@ class RowRunner {
   std::optional<Message> take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
                               std::optional<Replica> replica = std::nullopt);
   void check_header(const Message& message) const;
-  void record(Tick start, ActionKind kind, Microbatch m, WeightVersion version);
+  bool execute(const Instruction& instruction);
+  void take_what_has_come();
+  void finish(Tick start, ActionKind kind, Microbatch m, WeightVersion version);
+  void release();
   /// When what is sent now to a neighbouring stage arrives.
   Tick arrival(LinkQueue& queue, std::int32_t to, Microbatch m);
+  Message message(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
+                  Tick arrival, Tensor tensor) const;
   void send(MessageKind kind, Row to, Microbatch m, Replica replica, WeightVersion version,
             Tick arrival, Tensor tensor);
   std::string describe() const;
@@ -127,12 +146,15 @@ class RowRunner {
 
   RowSetup setup_;
   Outbox& outbox_;
+  const RowClock& time_;
   Stage stage_;
-  Tick clock_{0};
+  Tick clock_{0};  // end of the last action
   LinkQueue to_next_, to_previous_;
   std::vector<Instruction> program_;
   std::size_t at_ = 0;
   bool no_more_ = false;
+  std::optional<Held> held_;
+  std::vector<Message> on_the_way_;  // here already, to be used when their latency has passed
   std::vector<Message> activations_, gradients_, sync_messages_;
   std::deque<Message> evaluations_;
   std::deque<Observation> observations_;

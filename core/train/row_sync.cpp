@@ -56,7 +56,7 @@ bool RowRunner::sync(const Instruction& instruction) {
     ++contents_;
   }
   sync_phase_ = SyncPhase::gathering;
-  record(sync_start_, ActionKind::sync, round, setup_.blocks.front().version());
+  finish(sync_start_, ActionKind::sync, round, setup_.blocks.front().version());
   return true;
 }
 
@@ -123,6 +123,7 @@ void RowRunner::average_blocks() {
 }
 
 void RowRunner::observe(const Instruction& instruction) {
+  if (time_.is_real()) report_.observed.push_back(clock_);
   const Microbatch number = instruction.microbatch;
   if (replica_of_row() != Replica(0)) {
     // The contents' name travels as the version.

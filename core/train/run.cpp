@@ -17,7 +17,8 @@ class LocalRows : public Outbox {
   LocalRows(const JobConfig& job, FileSource& files, const Objective& objective) {
     const int rows = job.schedule_header().rows();
     for (int r = 0; r < rows; ++r) {
-      rows_.push_back(std::make_unique<RowRunner>(make_row(job, objective, files, Row(r)), *this));
+      rows_.push_back(
+          std::make_unique<RowRunner>(make_row(job, objective, files, Row(r)), *this, time_));
     }
   }
 
@@ -52,6 +53,7 @@ class LocalRows : public Outbox {
   }
 
  private:
+  const VirtualClock time_;
   std::vector<std::unique_ptr<RowRunner>> rows_;
 };
 
@@ -68,6 +70,13 @@ RunResult run_in_process(const JobConfig& job, FileSource& files, std::vector<Ru
 
 RunResult run_in_process(const JobConfig& job, const Objective& objective, FileSource& files,
                          std::vector<RunSink*> sinks, const RunHooks& hooks) {
+  if (job.is_real) {
+    throw ParamError("clock",
+                     "`real` needs ranks, which exchange messages while others compute: submit the "
+                     "job to a pool (pipewright up, pipewright submit JOB.yaml), or run it with "
+                     "mpirun -n RANKS pipewright-worker --run JOB.yaml --out DIR. Here it can run "
+                     "with --set clock=virtual");
+  }
   RunControl control(job, objective.shape(), std::move(sinks));
   while (!control.plan(100'000)) check_cancelled(hooks);
   LocalRows rows(job, files, objective);

@@ -42,6 +42,11 @@ Instruction instruction_of(const Action& action) {
   return instruction;
 }
 
+[[noreturn]] void fault(const TimelineEntry& entry, const std::string& what) {
+  throw ProtocolError("row " + std::to_string(entry.row.value) + " at " + entry.action.label() +
+                      " reports " + what);
+}
+
 Instruction observe_instruction(std::int64_t number) {
   Instruction observe;
   observe.kind = Instruction::Kind::observe;
@@ -59,7 +64,9 @@ RunControl::RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*
       planner_(
           std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link)),
       rows_(static_cast<std::size_t>(header_.rows())),
-      metrics_(header_) {}
+      metrics_(header_) {
+  if (job_.is_real) measured_.emplace(header_.rows());
+}
 
 RunControl::~RunControl() = default;
 
@@ -102,9 +109,18 @@ void RunControl::begin_feeding() {
   for (RunSink* sink : sinks_) sink->begin(header_);
 }
 
-void RunControl::feed() {
+/// How far the plan is made ahead of what has come out. Real rows do not keep to the plan's pace:
+/// none may run out of work because another is far behind.
+bool RunControl::wants_more() const {
   static constexpr std::size_t awaited_per_row_max = 512;
-  while (!fed_all_ && awaited_.size() < awaited_per_row_max * rows_.size()) {
+  static constexpr std::size_t left_per_row_min = 256;
+  const std::size_t held = awaited_.size() + (measured_ ? measured_->held() : 0);
+  return held < awaited_per_row_max * rows_.size() ||
+         (measured_ && measured_->has_row_with_less_than(left_per_row_min));
+}
+
+void RunControl::feed() {
+  while (!fed_all_ && wants_more()) {
     const auto entry = planner_->next();
     if (entry) {
       feed_entry(*entry);
@@ -145,7 +161,11 @@ void RunControl::feed_entry(const TimelineEntry& entry) {
     feed_observations_by_k(entry.row, entry.action.microbatch);
   }
   at(entry.row).queue.push_back(instruction_of(entry.action));
-  awaited_.push_back({entry, -1, Tick(0), 0});
+  if (measured_) {
+    measured_->expect(entry.row, entry.action);
+  } else {
+    awaited_.push_back({entry, -1, Tick(0), 0});
+  }
   if (!is_update) return;
   ++updates_fed_;
   if (by_updates && header_.one_block) {
@@ -209,7 +229,12 @@ std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
 
 void RunControl::on_report(const RowReport& report) {
   RowState& row = at(report.row);
-  row.records.insert(row.records.end(), report.records.begin(), report.records.end());
+  if (measured_) {
+    for (const ActionRecord& record : report.records) measured_->add(report.row, record);
+    row.observed.insert(row.observed.end(), report.observed.begin(), report.observed.end());
+  } else {
+    row.records.insert(row.records.end(), report.records.begin(), report.records.end());
+  }
   row.losses.insert(row.losses.end(), report.losses.begin(), report.losses.end());
   values_.insert(values_.end(), report.values.begin(), report.values.end());
   row.bytes_to_next += report.bytes_to_next;
@@ -218,54 +243,91 @@ void RunControl::on_report(const RowReport& report) {
 }
 
 void RunControl::drain() {
+  if (measured_) return drain_measured();
   while (!awaited_.empty() && !divergence_) {
     const Awaited& front = awaited_.front();
     const bool is_there =
-        front.observation < 0 ? emit_action(front.entry) : emit_observation(front);
+        front.observation < 0 ? emit_planned(front.entry) : emit_observation(front);
     if (!is_there) return;
     awaited_.pop_front();
   }
 }
 
-bool RunControl::emit_action(const TimelineEntry& planned) {
+/// Actions in the order of their measured ends; an observation when all that it counts is out.
+void RunControl::drain_measured() {
+  while (!divergence_) {
+    if (!awaited_.empty() && emit_observation(awaited_.front())) {
+      awaited_.pop_front();
+      continue;
+    }
+    const auto done = measured_->next();
+    if (!done) return;
+    emit_action(done->entry, done->weight_version);
+  }
+}
+
+bool RunControl::emit_planned(const TimelineEntry& planned) {
   RowState& row = at(planned.row);
   if (row.records.empty()) return false;
   const ActionRecord record = row.records.front();
   row.records.pop_front();
-  metrics_.add(planned);
-  const auto fault = [&](const std::string& what) {
-    throw ProtocolError("row " + std::to_string(planned.row.value) + " at " +
-                        planned.action.label() + " reports " + what);
-  };
   if (record.start != planned.start || record.end != planned.end) {
-    fault("ticks " + std::to_string(record.start.value) + " to " +
-          std::to_string(record.end.value) + ", planned were " +
-          std::to_string(planned.start.value) + " to " + std::to_string(planned.end.value));
+    fault(planned, "ticks " + std::to_string(record.start.value) + " to " +
+                       std::to_string(record.end.value) + ", planned were " +
+                       std::to_string(planned.start.value) + " to " +
+                       std::to_string(planned.end.value));
   }
-  const bool is_forward = planned.action.kind == ActionKind::forward;
-  if (planned.action.kind == ActionKind::update || is_forward) {
-    const WeightVersion version =
-        is_forward ? metrics_.versions().last_read(planned.row)
-                   : metrics_.versions().version(planned.row, planned.action.replica);
-    if (record.weight_version != version) {
-      fault("weight version " + std::to_string(record.weight_version.value) + ", by the schedule " +
-            std::to_string(version.value));
+  emit_action(planned, record.weight_version);
+  return true;
+}
+
+void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) {
+  metrics_.add(entry);
+  const bool is_forward = entry.action.kind == ActionKind::forward;
+  if (entry.action.kind == ActionKind::update || is_forward) {
+    const WeightVersion expected =
+        is_forward ? metrics_.versions().last_read(entry.row)
+                   : metrics_.versions().version(entry.row, entry.action.replica);
+    if (version != expected) {
+      fault(entry, "weight version " + std::to_string(version.value) + ", by the schedule " +
+                       std::to_string(expected.value));
     }
   }
-  for (RunSink* sink : sinks_) sink->action(planned);
-  if (is_forward && planned.action.stage.value + 1 == header_.stages) {
-    if (row.losses.empty()) fault("no loss");
+  for (RunSink* sink : sinks_) sink->action(entry);
+  if (is_forward && entry.action.stage.value + 1 == header_.stages) {
+    RowState& row = at(entry.row);
+    if (row.losses.empty()) fault(entry, "no loss");
     const double loss = row.losses.front();
     row.losses.pop_front();
     loss_last_ = loss;
-    for (RunSink* sink : sinks_) sink->loss(planned.end, planned.action.microbatch, loss);
-    check_finite(loss, planned.end, "the loss of the last stage");
+    for (RunSink* sink : sinks_) sink->loss(entry.end, entry.action.microbatch, loss);
+    check_finite(loss, entry.end, "the loss of the last stage");
   }
-  return true;
+}
+
+/// The latest end among the actions that the observation counts, once all of them are out.
+std::optional<Tick> RunControl::measured_tick_of_observation() const {
+  Tick latest = observed_until_;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const auto& observed = rows_[r].observed;
+    if (observed.empty() ||
+        measured_->given_until(Row(static_cast<std::int32_t>(r))) < observed.front()) {
+      return std::nullopt;
+    }
+    latest = std::max(latest, observed.front());
+  }
+  return latest;
 }
 
 bool RunControl::emit_observation(const Awaited& awaited) {
   if (values_.empty()) return false;
+  Tick tick = awaited.tick;
+  if (measured_) {
+    const auto measured = measured_tick_of_observation();
+    if (!measured) return false;
+    tick = observed_until_ = *measured;
+    for (RowState& row : rows_) row.observed.pop_front();
+  }
   const ObservationValue observed = values_.front();
   values_.pop_front();
   if (observed.observation != awaited.observation) {
@@ -278,9 +340,9 @@ bool RunControl::emit_observation(const Awaited& awaited) {
   objective_last_ = value;
   if (!objective_best_ || value < *objective_best_) objective_best_ = value;
   for (RunSink* sink : sinks_) {
-    sink->objective(awaited.tick, UpdateCount(awaited.updates), value);
+    sink->objective(tick, UpdateCount(awaited.updates), value);
   }
-  check_finite(value, awaited.tick, "the objective");
+  check_finite(value, tick, "the objective");
   return true;
 }
 
@@ -296,7 +358,7 @@ void RunControl::on_final(RowFinal final) {
 
 bool RunControl::finished() const {
   if (divergence_) return true;
-  if (!fed_all_ || !awaited_.empty()) return false;
+  if (!fed_all_ || !awaited_.empty() || (measured_ && measured_->held() > 0)) return false;
   for (const RowState& row : rows_) {
     if (!row.final) return false;
   }
@@ -343,6 +405,8 @@ Value RunControl::summary() const {
   } else {
     value.set("diverged", false);
   }
+  value.set("clock", measured_ ? "real" : "virtual");
+  if (measured_) value.set("planned_makespan_ticks", totals_.makespan.value);
   const Value planned = plan_value(job_, metrics_, &shape_);
   for (const auto& [key, part] : planned.as_map()) value.set(key, part);
   Value links = Value::list();

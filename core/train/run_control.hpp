@@ -1,5 +1,7 @@
 // What a run's coordinator does, without knowing where the rows are: plans, hands out windows of
-// instructions, takes reports, and puts everything that happened into its one order.
+// instructions, takes reports, and puts everything that happened into its one order. On the real
+// clock the plan (and where the objective is observed) is that of the virtual one, and what comes
+// out has the measured times.
 #pragma once
 
 #include <deque>
@@ -11,6 +13,7 @@
 
 #include "core/sim/metrics.hpp"
 #include "core/train/job.hpp"
+#include "core/train/measured_order.hpp"
 #include "core/train/program.hpp"
 
 namespace pipewright {
@@ -86,6 +89,7 @@ class RunControl {
     bool told_last = false;
     std::deque<ActionRecord> records;
     std::deque<double> losses;
+    std::deque<Tick> observed;  // real clock
     std::int64_t bytes_to_next = 0;
     std::int64_t bytes_to_previous = 0;
     std::optional<RowFinal> final;
@@ -107,8 +111,12 @@ class RunControl {
   void feed_observations_by_k(Row row, Microbatch below);
   void count_update_by_k(const TimelineEntry& entry);
   void drain();
-  bool emit_action(const TimelineEntry& planned);
+  void drain_measured();
+  bool wants_more() const;
+  bool emit_planned(const TimelineEntry& planned);
+  void emit_action(const TimelineEntry& entry, WeightVersion version);
   bool emit_observation(const Awaited& awaited);
+  std::optional<Tick> measured_tick_of_observation() const;
   void check_finite(double value, Tick tick, const char* what);
 
   JobConfig job_;
@@ -127,6 +135,8 @@ class RunControl {
   std::vector<std::int64_t> updates_ahead_;  // and these beyond it
   std::vector<RowState> rows_;
   std::deque<Awaited> awaited_;
+  std::optional<MeasuredOrder> measured_;  // real clock
+  Tick observed_until_{0};
   std::deque<ObservationValue> values_;
   TimelineMetrics metrics_;
   std::optional<Divergence> divergence_;

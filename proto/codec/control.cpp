@@ -89,6 +89,12 @@ static void put(const RowReport& plain, v1::RowReport& message) {
   }
   message.set_bytes_to_next(count(plain.bytes_to_next));
   message.set_bytes_to_previous(count(plain.bytes_to_previous));
+  for (const Tick tick : plain.observed) message.add_observed_tick(count(tick.value));
+  const bool is_in_order =
+      plain.records.empty() || plain.records.front().position == ActionRecord::next_in_plan;
+  for (const ActionRecord& record : plain.records) {
+    if (!is_in_order) message.add_position(count(record.position));
+  }
 }
 
 static RowReport get(const v1::RowReport& message) {
@@ -96,6 +102,9 @@ static RowReport get(const v1::RowReport& message) {
   const int records = message.start_tick_size();
   if (message.end_tick_size() != records || message.weight_version_size() != records) {
     wire::refuse(name, "start_tick, end_tick and weight_version differ in length");
+  }
+  if (message.position_size() != 0 && message.position_size() != records) {
+    wire::refuse(name, "position and start_tick differ in length");
   }
   if (message.observation_size() != message.observation_value_size()) {
     wire::refuse(name, "observation and observation_value differ in length");
@@ -108,6 +117,11 @@ static RowReport get(const v1::RowReport& message) {
         {Tick(wire::count_from(message.start_tick(i), name, "start_tick")),
          Tick(wire::count_from(message.end_tick(i), name, "end_tick")),
          WeightVersion(wire::count_from(message.weight_version(i), name, "weight_version"))});
+    if (message.position_size() == 0) continue;
+    plain.records.back().position = wire::count_from(message.position(i), name, "position");
+  }
+  for (const std::uint64_t tick : message.observed_tick()) {
+    plain.observed.push_back(Tick(wire::count_from(tick, name, "observed_tick")));
   }
   plain.losses.assign(message.loss().begin(), message.loss().end());
   for (int i = 0; i < message.observation_size(); ++i) {
@@ -187,7 +201,11 @@ static ObjectiveShape get(const v1::ObjectiveShape& message) {
 }
 
 static RankReady get(const v1::RankReady& message) {
-  RankReady plain{message.job(), message.rank(), get(message.shape()), {}};
+  RankReady plain{message.job(),
+                  message.rank(),
+                  get(message.shape()),
+                  {},
+                  wire::count_from(message.clock_error_ns(), "RankReady", "clock_error_ns")};
   for (const v1::DataFile& file : message.data()) {
     plain.data.push_back({file.path(), file.bytes(), file.sha256()});
   }
@@ -212,6 +230,7 @@ struct PutControl {
     message.mutable_ready()->set_job(plain.job);
     message.mutable_ready()->set_rank(plain.rank);
     put(plain.shape, *message.mutable_ready()->mutable_shape());
+    message.mutable_ready()->set_clock_error_ns(count(plain.clock_error_ns));
     for (const HashedFile& file : plain.data) {
       v1::DataFile& out = *message.mutable_ready()->add_data();
       out.set_path(clean_utf8(file.path));
@@ -230,6 +249,23 @@ struct PutControl {
   void operator()(const FinalMessage& plain) const {
     message.mutable_final()->set_job(plain.job);
     put(plain.final, *message.mutable_final());
+  }
+  void operator()(const ClockQuestion& plain) const {
+    message.mutable_clock_question()->set_job(plain.job);
+    message.mutable_clock_question()->set_rank(plain.rank);
+    message.mutable_clock_question()->set_asked_ns(plain.asked_ns);
+  }
+  void operator()(const ClockAnswer& plain) const {
+    v1::ClockAnswer& answer = *message.mutable_clock_answer();
+    answer.set_job(plain.job);
+    answer.set_asked_ns(plain.asked_ns);
+    answer.set_received_ns(plain.received_ns);
+    answer.set_answered_ns(plain.answered_ns);
+    answer.set_clock(clean_utf8(plain.clock));
+  }
+  void operator()(const ClockStart& plain) const {
+    message.mutable_clock_start()->set_job(plain.job);
+    message.mutable_clock_start()->set_start_ns(plain.start_ns);
   }
   void operator()(const RankFault& plain) const {
     message.mutable_fault()->set_job(plain.job);
@@ -290,6 +326,15 @@ ControlMessage decode_control(std::string_view bytes) {
       return RankShutDown{};
     case v1::ControlMessage::kHello:
       return RankHello{{message.hello().rank(), message.hello().host(), message.hello().pid()}};
+    case v1::ControlMessage::kClockQuestion:
+      return ClockQuestion{message.clock_question().job(), message.clock_question().rank(),
+                           message.clock_question().asked_ns()};
+    case v1::ControlMessage::kClockAnswer:
+      return ClockAnswer{message.clock_answer().job(), message.clock_answer().asked_ns(),
+                         message.clock_answer().received_ns(), message.clock_answer().answered_ns(),
+                         message.clock_answer().clock()};
+    case v1::ControlMessage::kClockStart:
+      return ClockStart{message.clock_start().job(), message.clock_start().start_ns()};
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

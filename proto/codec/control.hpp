@@ -27,6 +27,7 @@ struct RankReady {
   std::uint32_t rank = 0;
   ObjectiveShape shape;
   std::vector<HashedFile> data;
+  std::int64_t clock_error_ns = 0;
 };
 struct WindowMessage {
   std::uint32_t job = 0;
@@ -39,6 +40,23 @@ struct ReportMessage {
 struct FinalMessage {
   std::uint32_t job = 0;
   RowFinal final;
+};
+/// Times are nanoseconds of the steady clock of whoever says them.
+struct ClockQuestion {
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+  std::int64_t asked_ns = 0;
+};
+struct ClockAnswer {
+  std::uint32_t job = 0;
+  std::int64_t asked_ns = 0;
+  std::int64_t received_ns = 0;
+  std::int64_t answered_ns = 0;
+  std::string clock;
+};
+struct ClockStart {
+  std::uint32_t job = 0;
+  std::int64_t start_ns = 0;
 };
 struct RankFault {
   std::uint32_t job = 0;
@@ -56,9 +74,9 @@ struct RankShutDown {};
 struct RankHello {
   RankInfo info;
 };
-using ControlMessage =
-    std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage, RankFault,
-                 RankStop, RankIdle, RankShutDown, RankHello>;
+using ControlMessage = std::variant<RankStart, RankReady, WindowMessage, ReportMessage,
+                                    FinalMessage, RankFault, RankStop, RankIdle, RankShutDown,
+                                    RankHello, ClockQuestion, ClockAnswer, ClockStart>;
 
 std::string encode_control(const ControlMessage& message);
 /// Throws ProtocolError.

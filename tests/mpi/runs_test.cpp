@@ -1,60 +1,18 @@
 // One job, any number of ranks, the same bytes (DESIGN.md section 3): each rank count is compared
 // with the run in one process.
-#include <unistd.h>
-
-#include <fstream>
-#include <sstream>
-
-#include "core/train/result_files.hpp"
 #include "proto/codec/job_file.hpp"
-#include "tests/mpi/mpi_main.hpp"
-#include "tests/support/runs.hpp"
+#include "tests/mpi/pool_runs.hpp"
 #include "tests/support/schedule_cases.hpp"
-#include "worker/runtime/pool.hpp"
 
 namespace pipewright {
 namespace {
 
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-/// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("pipewright-mpi-test-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-void run_here(const Value& job, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  ResultFiles files(folder);
-  const RunResult result = run_job(job, files);
-  files.finish(result.summary, result.weights);
-}
-
 /// Runs `job` on all ranks and, on rank 0, compares its files with those of a run in one process.
 void expect_same_bytes(const Value& job) {
-  if (world()->rank() != 0) {
-    serve_rank(*world(), {static_cast<std::uint32_t>(world()->rank()), "here", getpid()});
-    return;
-  }
-  gather_ranks(*world(), {0, "here", getpid()});
   const TemporaryFolder folder;
-  const StandaloneResult result = run_standalone(*world(), job, folder / "ranks", {});
-  shut_down_ranks(*world());
-  ASSERT_EQ(result.outcome, RunOutcome::succeeded) << result.message;
+  const auto result = run_on_ranks(job, folder / "ranks");
+  if (!result) return;
+  ASSERT_EQ(result->outcome, RunOutcome::succeeded) << result->message;
   run_here(job, folder / "alone");
   for (const char* name :
        {"weights.npy", "objective.csv", "timeline.csv", "schedule.csv", "last_stage_loss.csv"}) {

@@ -261,7 +261,16 @@ TEST(PoolCodec, NamesOfFilesCannotLeaveTheirFolder) {
 }
 
 ControlMessage a_report() {
-  RowReport report{Row(2), {{Tick(1), Tick(2), WeightVersion(0)}}, {0.5}, {{4, 0.25}}, 10, 20};
+  RowReport report{Row(2), {{Tick(1), Tick(2), WeightVersion(0)}}, {0.5}, {{4, 0.25}}, 10, 20, {}};
+  return ReportMessage{1, report};
+}
+
+/// Of a row on the real clock that decides about its order.
+ControlMessage a_real_report() {
+  RowReport report;
+  report.records = {{Tick(1), Tick(2), WeightVersion(0), 4},
+                    {Tick(2), Tick(5), WeightVersion(1), 3}};
+  report.observed = {Tick(0), Tick(5)};
   return ReportMessage{1, report};
 }
 
@@ -282,10 +291,14 @@ ControlMessage a_window() {
 std::vector<ControlMessage> control_messages() {
   std::vector<ControlMessage> messages;
   messages.push_back(RankStart{1, 2, a_spec(), {0, 1}, 9});
-  messages.push_back(RankReady{1, 2, {}, {}});
+  messages.push_back(RankReady{1, 2, {}, {}, 7});
   messages.push_back(a_window());
   messages.push_back(a_report());
+  messages.push_back(a_real_report());
   messages.push_back(a_final());
+  messages.push_back(ClockQuestion{1, 2, 3});
+  messages.push_back(ClockAnswer{1, 3, 4, 5, "name"});
+  messages.push_back(ClockStart{1, -6});
   messages.push_back(RankFault{1, 2, "text"});
   messages.push_back(RankStop{1});
   messages.push_back(RankIdle{1, 2});
@@ -306,6 +319,13 @@ TEST(ControlCodec, EveryMessageComesBack) {
   const auto report = std::get<ReportMessage>(decode_control(encode_control(a_report())));
   EXPECT_EQ(report.report.records.at(0).end, Tick(2));
   EXPECT_EQ(report.report.values.at(0).value, 0.25);
+  const auto real = std::get<ReportMessage>(decode_control(encode_control(a_real_report())));
+  EXPECT_EQ(real.report.records.at(1).position, 3);
+  EXPECT_EQ(real.report.observed, std::get<ReportMessage>(a_real_report()).report.observed);
+  const auto answer =
+      std::get<ClockAnswer>(decode_control(encode_control(ClockAnswer{1, 3, 4, 5, "name"})));
+  EXPECT_EQ(answer.received_ns, 4);
+  EXPECT_EQ(answer.clock, "name");
 }
 
 /// Changes, cuts and doubles bytes; decoding gives a message or a ProtocolError and nothing else.

@@ -243,7 +243,8 @@ TEST(RowRunner, AMessageThatTheScheduleHasNoUseForIsRefused) {
   class Nowhere : public Outbox {
     void send(pipewright::Message) override {}
   } outbox;
-  RowRunner row(make_row(config, *objective, files, Row(1)), outbox);
+  const VirtualClock time;
+  RowRunner row(make_row(config, *objective, files, Row(1)), outbox, time);
   const auto message = [] {
     pipewright::Message m;
     m.kind = MessageKind::activation;

@@ -11,6 +11,7 @@
 #include "core/train/result_files.hpp"
 #include "core/train/run_control.hpp"
 #include "proto/codec/provenance.hpp"
+#include "worker/runtime/common_clock.hpp"
 #include "worker/runtime/rank_worker.hpp"
 
 namespace pipewright {
@@ -26,6 +27,8 @@ constexpr std::size_t window_size = 256;
 /// Actions that a row may have been given and not reported yet.
 constexpr std::int64_t outstanding_max = 512;
 constexpr std::int64_t planned_per_turn = 20'000;
+/// Real clock: from when the ranks are told until tick 0, so that all have their first windows.
+constexpr std::int64_t start_after_ns = 5'000'000;
 /// MPI_Comm_create_group's tags must fit below MPI_TAG_UB, which is at least 32767.
 constexpr std::uint32_t tags = 32'000;
 
@@ -76,8 +79,15 @@ class PoolRun {
 
   bool uses(std::uint32_t rank) const { return members_.contains(rank); }
 
+  void on(const ClockQuestion& question) {
+    const std::int64_t received = steady_ns();
+    transport_.send_control(static_cast<int>(question.rank),
+                            encode_control(ClockAnswer{run_.job, question.asked_ns, received,
+                                                       steady_ns(), steady_clock_name()}));
+  }
   void on(RankReady ready) {
     ready_.insert(ready.rank);
+    clock_error_ns_max_ = std::max(clock_error_ns_max_, ready.clock_error_ns);
     if (!shape_) {
       shape_ = std::move(ready.shape);
       data_ = std::move(ready.data);
@@ -154,6 +164,7 @@ class PoolRun {
     }
     if (!planned_) {
       planned_ = control_->plan(planned_per_turn);
+      if (planned_ && config_.is_real) start_clock();
       return true;
     }
     if (control_->divergence() || control_->finished()) {
@@ -175,6 +186,17 @@ class PoolRun {
       send_progress();
     }
     return moved;
+  }
+
+  void start_clock() {
+    // An answer's way there is at most twice the error of its clock.
+    const std::int64_t start = steady_ns() + start_after_ns + 2 * clock_error_ns_max_;
+    send_to_all(ClockStart{run_.job, start});
+  }
+
+  void send_to_all(const ControlMessage& message) {
+    const std::string bytes = encode_control(message);
+    for (const std::uint32_t rank : ranks_) transport_.send_control(static_cast<int>(rank), bytes);
   }
 
   bool hand_out() {
@@ -215,7 +237,8 @@ class PoolRun {
     const RunTotals& totals = control_->totals();
     Progress progress;
     progress.ticks_done = control_->now().value;
-    progress.ticks_total = totals.makespan.value;
+    // A real run takes longer than its plan.
+    progress.ticks_total = std::max(totals.makespan.value, control_->now().value);
     progress.updates_done = control_->metrics().versions().updates().value;
     progress.updates_total = totals.updates;
     progress.microbatches_done = control_->metrics().microbatches();
@@ -227,12 +250,12 @@ class PoolRun {
     if (std::exchange(stopping_, true)) return;
     outcome_ = outcome;
     message_ = message;
-    const std::string bytes = encode_control(RankStop{run_.job});
-    for (const std::uint32_t rank : ranks_) transport_.send_control(static_cast<int>(rank), bytes);
+    send_to_all(RankStop{run_.job});
   }
 
   void add_provenance(Value& summary) const {
     summary.set("ranks", static_cast<std::int64_t>(ranks_.size()));
+    if (config_.is_real) summary.set("clock_error_ns_max", clock_error_ns_max_);
     summary.set("attempt", static_cast<std::int64_t>(run_.attempt));
     const std::chrono::duration<double> wall = Clock::now() - begun_;
     pipewright::add_provenance(summary, config_.tree, data_, wall.count());
@@ -252,6 +275,7 @@ class PoolRun {
   std::unique_ptr<ResultFiles> files_;
   std::unique_ptr<RunControl> control_;
   bool planned_ = false;
+  std::int64_t clock_error_ns_max_ = 0;
   std::vector<std::int64_t> outstanding_;  // per row: actions handed out and not reported
   Clock::time_point points_sent_, progress_sent_;
   bool stopping_ = false;

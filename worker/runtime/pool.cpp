@@ -20,9 +20,13 @@ namespace {
 // A rank in a run waits for messages that come within microseconds, an idle one for a person.
 constexpr std::chrono::microseconds sleep_in_run_max{100};
 constexpr std::chrono::microseconds sleep_idle_max{1000};
+/// A row that waits for a time is waited for awake from so long before: sleeps end late by a
+/// little.
+constexpr std::chrono::microseconds awake_before{100};
 
 bool is_for_coordinator(const ControlMessage& message) {
   return std::holds_alternative<RankReady>(message) ||
+         std::holds_alternative<ClockQuestion>(message) ||
          std::holds_alternative<ReportMessage>(message) ||
          std::holds_alternative<FinalMessage>(message) ||
          std::holds_alternative<RankFault>(message) || std::holds_alternative<RankIdle>(message);
@@ -47,6 +51,21 @@ bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinato
 
 void sleep_for(std::chrono::microseconds time) {
   std::this_thread::sleep_for(time);
+}
+
+/// What a rank does after a turn in which nothing moved.
+template <class Sleep>
+void rest(Backoff& backoff, const RankWorker& worker, std::chrono::microseconds longest,
+          Sleep&& sleep) {
+  const auto due = worker.due_in();
+  if (!due) {
+    backoff.wait(longest, sleep);
+  } else if (*due <= awake_before) {
+    sched_yield();
+  } else {
+    const auto time = std::chrono::duration_cast<std::chrono::microseconds>(*due - awake_before);
+    backoff.wait(std::min(longest, time), sleep);
+  }
 }
 
 /// What a pool says of its runs, as frames to the daemon.
@@ -226,7 +245,7 @@ void serve_rank(Transport& transport, const RankInfo& me) {
     if (take_turn(transport, worker, nullptr)) {
       backoff.reset();
     } else {
-      backoff.wait(worker.has_run() ? sleep_in_run_max : sleep_idle_max, sleep_for);
+      rest(backoff, worker, worker.has_run() ? sleep_in_run_max : sleep_idle_max, sleep_for);
     }
   }
 }
@@ -256,8 +275,8 @@ PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& sp
     if (moved) {
       backoff.reset();
     } else {
-      backoff.wait(coordinator.has_runs() ? sleep_in_run_max : sleep_idle_max,
-                   [&](std::chrono::microseconds time) { link.wait(time); });
+      rest(backoff, worker, coordinator.has_runs() ? sleep_in_run_max : sleep_idle_max,
+           [&](std::chrono::microseconds time) { link.wait(time); });
     }
   }
   // Ranks that are in the middle of a run would wait for each other: that world has to be ended as
@@ -281,7 +300,7 @@ StandaloneResult run_standalone(Transport& transport, const Value& job, const st
     if (take_turn(transport, worker, &coordinator)) {
       backoff.reset();
     } else {
-      backoff.wait(sleep_in_run_max, sleep_for);
+      rest(backoff, worker, sleep_in_run_max, sleep_for);
     }
   }
   std::error_code ignored;

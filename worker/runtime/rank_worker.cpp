@@ -1,8 +1,10 @@
 #include "worker/runtime/rank_worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <new>
 #include <utility>
 #include <variant>
@@ -11,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/train/setup.hpp"
 #include "proto/codec/provenance.hpp"
+#include "worker/runtime/common_clock.hpp"
 
 namespace pipewright {
 
@@ -21,8 +24,10 @@ using Clock = std::chrono::steady_clock;
 /// Rows report at least this often while they have something to say, so that curves are live.
 constexpr std::chrono::milliseconds report_interval{20};
 constexpr std::size_t report_records_max = 256;
-/// How long a rank works before it looks at its other duties.
+/// How long a rank works before it looks at its other duties. In real time a message that has come
+/// for another row is one.
 constexpr int steps_per_turn = 64;
+constexpr int steps_per_turn_real = 1;
 
 }  // namespace
 
@@ -41,25 +46,51 @@ class RankRun : public Outbox {
   bool stopping = false;      // failed, or told to stop: executes no more
   bool told_to_stop = false;  // and waits for the others to close
 
-  /// Reads the data and makes the rows. Throws what a user's mistake throws.
-  RankReady prepare(const Value& spec) {
+  /// Reads the data and makes the rows. Throws what a user's mistake throws. Then the rank is
+  /// ready, on a real clock when it knows the coordinator's time.
+  void prepare(const Value& spec, std::uint32_t world_rank) {
     const JobConfig config = JobConfig::from(check_job(spec));
     DiskFiles disk;
     HashingFiles files(disk);
     const std::unique_ptr<Objective> objective = config.load_objective(files);
+    if (config.is_real) {
+      time_ = std::make_unique<RealClock>([this] { return now(); });
+      precise_sleeps_.emplace();
+    } else {
+      time_ = std::make_unique<VirtualClock>();
+    }
     total_rows_ = config.schedule_header().rows();
     for (int r = 0; r < total_rows_; ++r) {
       if (rank_of_row(r, total_rows_, transport_->size()) != transport_->rank()) continue;
       if (rows_.empty()) first_row_ = r;
-      rows_.push_back(
-          {std::make_unique<RowRunner>(make_row(config, *objective, files, Row(r)), *this)});
+      rows_.push_back({std::make_unique<RowRunner>(make_row(config, *objective, files, Row(r)),
+                                                   *this, *time_)});
     }
-    RankReady ready;
-    ready.job = job_;
-    ready.shape = objective->shape();
-    ready.data = files.files();
+    ready_.job = job_;
+    ready_.rank = world_rank;
+    ready_.shape = objective->shape();
+    ready_.data = files.files();
     last_report_ = Clock::now();
-    return ready;
+    ask_or_be_ready();
+  }
+
+  void on_answer(const ClockAnswer& answer) {
+    offset_.add({answer.asked_ns, answer.received_ns, answer.answered_ns, steady_ns()},
+                !answer.clock.empty() && answer.clock == steady_clock_name());
+    ask_or_be_ready();
+  }
+
+  void start_clock(std::int64_t start_ns) { start_ns_ = start_ns; }
+
+  std::optional<std::chrono::nanoseconds> due_in() const {
+    if (!start_ns_) return std::nullopt;
+    std::optional<Tick> first;
+    for (const Hosted& hosted : rows_) {
+      const auto wakes = hosted.runner->wakes_at();
+      if (wakes && (!first || *wakes < *first)) first = wakes;
+    }
+    if (!first) return std::nullopt;
+    return std::chrono::nanoseconds(std::max<std::int64_t>(0, (*first - now()).value));
   }
 
   void append(const Window& window) {
@@ -94,7 +125,8 @@ class RankRun : public Outbox {
     const bool report_is_due = Clock::now() - last_report_ >= report_interval;
     for (Hosted& hosted : rows_) {
       RowRunner::Step step = RowRunner::Step::ran;
-      for (int i = 0; i < steps_per_turn && step == RowRunner::Step::ran; ++i) {
+      const int steps = time_->is_real() ? steps_per_turn_real : steps_per_turn;
+      for (int i = 0; i < steps && step == RowRunner::Step::ran; ++i) {
         step = hosted.runner->step();
         moved = moved || step == RowRunner::Step::ran;
       }
@@ -112,6 +144,21 @@ class RankRun : public Outbox {
     std::unique_ptr<RowRunner> runner;
     bool final_sent = false;
   };
+
+  /// Of a real run: nanoseconds since its common start; before all time while that is not known.
+  Tick now() const {
+    if (!start_ns_) return Tick(std::numeric_limits<std::int64_t>::min());
+    return Tick(steady_ns() + offset_.offset_ns() - *start_ns_);
+  }
+
+  void ask_or_be_ready() {
+    if (time_->is_real() && !offset_.is_settled()) {
+      report_(ClockQuestion{job_, ready_.rank, steady_ns()});
+      return;
+    }
+    ready_.clock_error_ns = offset_.error_ns();
+    report_(std::exchange(ready_, {}));
+  }
 
   Hosted* find(Row row) {
     const int at = row.value - first_row_;
@@ -133,6 +180,11 @@ class RankRun : public Outbox {
   std::uint32_t job_;
   std::function<void(const ControlMessage&)> report_;
   std::unique_ptr<RunTransport> transport_;
+  std::unique_ptr<RowClock> time_;
+  std::optional<PreciseSleeps> precise_sleeps_;  // real clock
+  ClockOffset offset_;
+  std::optional<std::int64_t> start_ns_;  // tick 0 in the coordinator's time
+  RankReady ready_;                       // until it has been said
   int total_rows_ = 0;
   int first_row_ = 0;
   std::vector<Hosted> rows_;
@@ -151,9 +203,11 @@ void RankWorker::start(RankStart start) {
            "rank " << transport_.rank() << " is given job " << start.job << " while it has a run");
   run_ = std::make_unique<RankRun>(transport_, start,
                                    [this](const ControlMessage& message) { report(message); });
-  RankReady ready = run_->prepare(start.spec);
-  ready.rank = static_cast<std::uint32_t>(transport_.rank());
-  report(ready);
+  run_->prepare(start.spec, static_cast<std::uint32_t>(transport_.rank()));
+}
+
+std::optional<std::chrono::nanoseconds> RankWorker::due_in() const {
+  return run_ && !run_->stopping ? run_->due_in() : std::nullopt;
 }
 
 void RankWorker::on_control(ControlMessage message) {
@@ -167,6 +221,10 @@ void RankWorker::on_control(ControlMessage message) {
     } else if (auto* window = std::get_if<WindowMessage>(&message)) {
       // One that was under way when the run failed here.
       if (run_ && !run_->stopping) run_->append(window->window);
+    } else if (auto* answer = std::get_if<ClockAnswer>(&message)) {
+      if (run_ && !run_->stopping) run_->on_answer(*answer);
+    } else if (auto* begin_at = std::get_if<ClockStart>(&message)) {
+      if (run_ && !run_->stopping) run_->start_clock(begin_at->start_ns);
     } else if (std::holds_alternative<RankStop>(message)) {
       PW_CHECK(run_,
                "rank " << transport_.rank() << " is told to stop a run that it does not have");

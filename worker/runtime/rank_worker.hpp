@@ -2,6 +2,7 @@
 // world). A rank takes part in one run at a time.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -23,10 +24,15 @@ class RankWorker {
   explicit RankWorker(Transport& transport);
   ~RankWorker();
 
-  /// RankStart, WindowMessage, RankStop or RankShutDown from the coordinator.
+  /// RankStart, ClockAnswer, ClockStart, WindowMessage, RankStop or RankShutDown from the
+  /// coordinator.
   void on_control(ControlMessage message);
   /// Works for a short while. False when there was nothing to do.
   bool poll();
+
+  /// After a turn in which nothing could be done: how long it is (at least) until a row can go on
+  /// by itself. Nothing when all wait for messages.
+  std::optional<std::chrono::nanoseconds> due_in() const;
 
   bool has_run() const { return run_ != nullptr; }
   bool shut_down() const { return shut_down_; }

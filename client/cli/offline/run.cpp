@@ -42,7 +42,13 @@ int replay(const Options& options) {
     throw ConfigError(options.source + ": its summary.json does not hold the job");
   }
   Value tree = *job;
-  tree.set("schedule", Value(Value::Map{{"file", Value(Value::Map{{"path", schedule}})}}));
+  Value file(Value::Map{{"path", schedule}});
+  for (const char* key : {"sync", "outer"}) {
+    const Value* value = tree.at("schedule").as_map().front().second.find(key);
+    if (value != nullptr) file.set(key, *value);
+  }
+  tree.set("schedule", Value(Value::Map{{"file", std::move(file)}}));
+  tree.set("clock", "virtual");
   return execute(check_job(tree), options.execute);
 }
 
@@ -80,7 +86,7 @@ void add_replay(Program& program) {
   CLI::App* command = program.add_command(
       "replay",
       "Run the job of an earlier run again, along the schedule that it followed (its "
-      "schedule.csv)",
+      "schedule.csv), in this process on the virtual clock",
       "pipewright replay results --out again");
   auto options = std::make_shared<Options>();
   command->add_option("DIR", options->source, "Folder that `run` or `export` has written")
