@@ -106,6 +106,7 @@ void RunControl::begin_feeding() {
     }
   }
   planner_ = std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link);
+  stability_ = Stability(totals_.observations);
   for (RunSink* sink : sinks_) sink->begin(header_);
 }
 
@@ -337,6 +338,7 @@ bool RunControl::emit_observation(const Awaited& awaited) {
   }
   const double value = observed.value;
   if (!objective_first_) objective_first_ = value;
+  stability_.add(tick, value);
   objective_last_ = value;
   if (!objective_best_ || value < *objective_best_) objective_best_ = value;
   for (RunSink* sink : sinks_) {
@@ -407,6 +409,9 @@ Value RunControl::summary() const {
   }
   value.set("clock", measured_ ? "real" : "virtual");
   if (measured_) value.set("planned_makespan_ticks", totals_.makespan.value);
+  stability_.describe(
+      value,
+      divergence_ ? divergence_->what + " at tick " + std::to_string(divergence_->tick.value) : "");
   const Value planned = plan_value(job_, metrics_, &shape_);
   for (const auto& [key, part] : planned.as_map()) value.set(key, part);
   Value links = Value::list();

@@ -15,6 +15,7 @@
 #include "core/train/job.hpp"
 #include "core/train/measured_order.hpp"
 #include "core/train/program.hpp"
+#include "core/train/stability.hpp"
 
 namespace pipewright {
 
@@ -139,6 +140,7 @@ class RunControl {
   Tick observed_until_{0};
   std::deque<ObservationValue> values_;
   TimelineMetrics metrics_;
+  Stability stability_;
   std::optional<Divergence> divergence_;
   std::optional<double> objective_first_, objective_last_, objective_best_, loss_last_;
 };

@@ -23,6 +23,7 @@ struct Expected {
   double first;                  // objective at the start; not a number: whatever the problem has
   double last_max;               // and what it has to get below
   const char* shared = nullptr;  // what it needs of ../shared
+  const char* run = "";          // the folder of one of its many runs
 };
 
 /// What an example is meant to show. Each has to be named here.
@@ -32,6 +33,7 @@ const std::map<std::string, Expected>& expected() {
       {"minimal", {NAN, 1e-3}},
       {"pipedream", {NAN, 1e-3}},
       {"straggler", {NAN, 5}},
+      {"sweep", {NAN, 0.1, nullptr, "run-0025"}},
   };
   return values;
 }
@@ -68,7 +70,8 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
   const fs::path out = folder_ / "out";
   const Outcome outcome = run({program, "run", job.string(), "--out", out.string()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto curve = read_numbers((out / "objective.csv").string());
+  const fs::path files = out / want.run;
+  const auto curve = read_numbers((files / "objective.csv").string());
   ASSERT_GT(curve.size(), 100u);
   EXPECT_EQ(curve.front().at(0), 0) << "the curve begins at tick 0";
   if (!std::isnan(want.first)) {
@@ -76,9 +79,9 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
   }
   EXPECT_LT(curve.back().at(2), want.last_max);
   for (const char* file : {"last_stage_loss.csv", "weights.npy", "schedule.csv", "timeline.csv"}) {
-    EXPECT_GT(fs::file_size(out / file), 0u) << file;
+    EXPECT_GT(fs::file_size(files / file), 0u) << file;
   }
-  const Value summary = JobFile::read((out / "summary.json").string()).tree();
+  const Value summary = JobFile::read((files / "summary.json").string()).tree();
   EXPECT_FALSE(summary.at("diverged").as_bool());
 }
 

@@ -256,6 +256,130 @@ TEST_F(Offline, InterruptEndsARunAndSaysThatItsFilesAreIncomplete) {
   EXPECT_FALSE(fs::exists(path("out/summary.json")));
 }
 
+constexpr const char* rates = "sweep.optimizer.sgd.learning_rate=[0.005, 0.01, 0.02]";
+
+TEST_F(Offline, EveryRunOfASweepHasTheFilesOfItsOwnJob) {
+  const Outcome outcome = pipewright({"run", job_, "--out", path("out"), "--set", rates, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, content(path("out/summary.json")));
+  const Value summary = json(outcome.out);
+  EXPECT_EQ(summary.at("runs").as_list().size(), 3u);
+  EXPECT_EQ(find_path(summary, "best.by_final.point")->as_integer(), 2);
+  EXPECT_THAT(outcome.err, HasSubstr("warning: the best value stands on the edge of the grid: "
+                                     "optimizer.sgd.learning_rate = 0.02 is the largest of 3"));
+  EXPECT_FALSE(fs::exists(path("out/band.csv")));
+  const std::string table = content(path("out/runs.csv"));
+  EXPECT_THAT(table, StartsWith("run,optimizer.sgd.learning_rate,seed,outcome,objective_last,"
+                                "tail_mean,stable\n0,0.005,0,succeeded,"));
+
+  ASSERT_EQ(
+      pipewright({"run", job_, "--out", path("one"), "--set", "optimizer.sgd.learning_rate=0.02"})
+          .status,
+      0);
+  for (const char* file :
+       {"objective.csv", "last_stage_loss.csv", "weights.npy", "schedule.csv", "timeline.csv"}) {
+    EXPECT_EQ(content(folder_ / "out/run-0002" / file), content(folder_ / "one" / file)) << file;
+  }
+  const Value one = json(content(path("one/summary.json")));
+  const Value run = json(content(path("out/run-0002/summary.json")));
+  EXPECT_EQ(run.at("job"), one.at("job"));
+  EXPECT_EQ(run.at("job_sha256"), one.at("job_sha256"));
+  EXPECT_EQ(summary.at("runs").as_list()[2].at("objective_last"), one.at("objective_last"));
+}
+
+TEST_F(Offline, ASweepGivesTheSameHoweverManyRunsAreExecutedAtATime) {
+  for (const char* jobs : {"1", "5"}) {
+    const Outcome outcome = pipewright({"run", job_, "--out", path(jobs), "--jobs", jobs, "--set",
+                                        rates, "--set", "init=random", "--set", "repeats=3",
+                                        "--set", "sweep.schedule.pipedream.stages={log2: [0, 2]}"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("best at the end"));
+    EXPECT_THAT(outcome.out, HasSubstr("± 95 % confidence"));
+  }
+  for (const char* file : {"runs.csv", "band.csv", "run-0026/objective.csv", "run-0026/weights.npy",
+                           "run-0000/timeline.csv"}) {
+    EXPECT_EQ(content(folder_ / "1" / file), content(folder_ / "5" / file)) << file;
+  }
+  EXPECT_FALSE(fs::exists(path("5/run-0027")));
+  const auto band = content(path("5/band.csv"));
+  EXPECT_THAT(band, StartsWith("point,tick,mean,low,high\n0,0,"));
+  EXPECT_THAT(band, HasSubstr("\n8,66,"));
+}
+
+TEST_F(Offline, RunsThatDivergeOrCannotBeExecutedDoNotStopTheOthers) {
+  const Outcome diverged = pipewright({"run", job_, "--out", path("out"), "--set",
+                                       "sweep.optimizer.sgd.learning_rate=[0.01, 1e300]"});
+  EXPECT_EQ(diverged.status, 0) << diverged.err;
+  EXPECT_THAT(diverged.out, HasSubstr("warning: 1 of 2 runs diverged"));
+  write("a.libsvm", "1 1:1 2:1\n0 1:1\n1 2:1\n0 1:2\n1 1:-1\n");
+  const Outcome failed =
+      pipewright({"run", job_, "--out", path("out"), "--set",
+                  "objective={logistic: {data: {libsvm: a.libsvm}, batch_size: 2}}", "--set",
+                  "schedule.pipedream.stages=2", "--set",
+                  "sweep.objective.logistic.data.libsvm=[a.libsvm, missing.libsvm, a.libsvm]"});
+  EXPECT_EQ(failed.status, 1);
+  EXPECT_THAT(failed.err, HasSubstr("run 1: "));
+  EXPECT_THAT(failed.err, HasSubstr("missing.libsvm"));
+  const Value summary = json(content(path("out/summary.json")));
+  EXPECT_EQ(summary.at("runs").as_list()[1].at("outcome").as_text(), "failed");
+  EXPECT_EQ(summary.at("runs").as_list()[2].at("outcome").as_text(), "succeeded");
+  EXPECT_EQ(summary.at("data").as_list().size(), 1u);
+}
+
+TEST_F(Offline, ASweepReplacesAnEarlierOneAndKeepsOtherFiles) {
+  ASSERT_EQ(
+      pipewright({"run", job_, "--out", path("out"), "--set", rates, "--set", "repeats=2"}).status,
+      0);
+  write("out/run-0004/notes.txt", "mine");
+  const Outcome again = pipewright({"run", job_, "--out", path("out"), "--set", rates});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("replacing the earlier run"));
+  EXPECT_FALSE(fs::exists(path("out/band.csv")));
+  EXPECT_FALSE(fs::exists(path("out/run-0005")));
+  EXPECT_FALSE(fs::exists(path("out/run-0004/summary.json")));
+  EXPECT_TRUE(fs::exists(path("out/run-0004/notes.txt")));
+  ASSERT_EQ(pipewright({"run", job_, "--out", path("out")}).status, 0);
+  EXPECT_FALSE(fs::exists(path("out/runs.csv")));
+  EXPECT_FALSE(fs::exists(path("out/run-0000")));
+}
+
+TEST_F(Offline, ARunOfASweepIsReplayed) {
+  ASSERT_EQ(pipewright({"run", job_, "--out", path("out"), "--set", rates}).status, 0);
+  const Outcome outcome = pipewright({"replay", path("out/run-0001"), "--out", path("again")});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(content(path("out/run-0001/objective.csv")), content(path("again/objective.csv")));
+  const Outcome all = pipewright({"replay", path("out"), "--out", path("again")});
+  EXPECT_EQ(all.status, 2);
+  EXPECT_THAT(all.err, HasSubstr(path("out/run-0000")));
+}
+
+TEST_F(Offline, PlanAndValidateSayHowManyRunsThereAre) {
+  const Outcome plan = pipewright({"plan", job_, "--set", rates});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.err, HasSubstr("3 runs; the plan is of the first, learning_rate = 0.005"));
+  const Outcome valid = pipewright({"validate", job_, "--set", rates, "--set", "repeats=4"});
+  EXPECT_EQ(valid.status, 0) << valid.err;
+  EXPECT_THAT(valid.out, HasSubstr("12: 3 points, each under 4 seeds"));
+  const Outcome wrong = pipewright({"validate", job_, "--set", "sweep.seed=[1, x]"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--set sweep.seed: sweep.seed[1]: expected a whole number"));
+}
+
+TEST_F(Offline, InterruptEndsASweepAndSaysHowManyRunsAreComplete) {
+  Running running({program, "run", job_, "--out", path("out"), "--jobs", "2", "--set", rates,
+                   "--set", "schedule.pipedream.microbatches=400000"});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+  while (!fs::exists(path("out/run-0001/schedule.csv"))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  running.signal(SIGINT);
+  const Outcome outcome = running.wait();
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("0 of 3 runs are complete"));
+  EXPECT_FALSE(fs::exists(path("out/summary.json")));
+}
+
 TEST_F(Offline, ValidateForetellsWhatTheRunTakes) {
   const Outcome estimate = pipewright({"validate", job_, "--json"});
   ASSERT_EQ(estimate.status, 0) << estimate.err;

@@ -86,6 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"core/train/run.cpp", "#include \"daemon/jobs/queue.hpp\""},
                       Case{"core/train/run.cpp", "  #  include <mpi.h>"},
                       Case{"core/sim/link.hpp", "#include <boost/asio/io_context.hpp>"},
+                      Case{"core/sim/link.hpp", "#include <boost/math/distributions/normal.hpp>"},
                       Case{"core/sim/link.hpp", "#include <thread>"},
                       Case{"core/sim/link.hpp", "#include <mutex>"},
                       Case{"core/sim/link.hpp", "#include <sys/socket.h>"},

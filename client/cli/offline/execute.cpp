@@ -2,86 +2,22 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <filesystem>
 #include <iostream>
 
 #include "client/cli/command.hpp"
+#include "client/cli/offline/execute_many.hpp"
 #include "client/cli/offline/progress.hpp"
 #include "client/cli/offline/report.hpp"
+#include "client/cli/offline/run_folder.hpp"
 #include "core/base/error.hpp"
-#include "core/train/result_files.hpp"
 #include "core/train/run.hpp"
+#include "core/train/sweep.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright::cli {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Ctrl-C ends the run between two turns, so that what was written is closed and said.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = 0;
-    before_ = std::signal(SIGINT, [](int) { interrupted = 1; });
-  }
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-/// Files of an earlier run may be replaced; anything else is not touched unless forced.
-void check_folder(const std::string& out, bool force) {
-  std::error_code fault;
-  if (!fs::exists(out, fault)) return;
-  if (!fs::is_directory(out, fault)) throw ConfigError("--out " + out + ": it is not a folder");
-  if (force || fs::is_empty(out)) return;
-  const auto& names = ResultFiles::names();
-  const auto is_result = [&](const std::string& name) { return fs::exists(fs::path(out) / name); };
-  if (std::none_of(names.begin(), names.end(), is_result)) {
-    throw ConfigError("--out " + out +
-                      ": the folder holds other files and no earlier run; name another one, or "
-                      "write into it anyway with --force");
-  }
-  std::cerr << "replacing the earlier run in " << out << '\n';
-}
-
-/// Makes the folder, and takes the files of an earlier run out of it, when the run begins: a job
-/// that cannot begin leaves everything as it was.
-class FolderFiles : public RunSink {
- public:
-  explicit FolderFiles(std::string folder) : folder_(std::move(folder)) {}
-
-  void begin(const ScheduleHeader& header) override {
-    std::error_code fault;
-    fs::create_directories(folder_, fault);
-    if (fault) throw ConfigError("--out " + folder_ + ": cannot be made: " + fault.message());
-    for (const std::string& name : ResultFiles::names()) {
-      fs::remove(fs::path(folder_) / name, fault);
-    }
-    files_.emplace(folder_);
-    files_->begin(header);
-  }
-  void action(const TimelineEntry& entry) override { files_->action(entry); }
-  void loss(Tick tick, Microbatch m, double value) override { files_->loss(tick, m, value); }
-  void objective(Tick tick, UpdateCount updates, double value) override {
-    files_->objective(tick, updates, value);
-  }
-  void finish(const Value& summary, const Tensor& weights) { files_->finish(summary, weights); }
-
- private:
-  std::string folder_;
-  std::optional<ResultFiles> files_;
-};
 
 void print_result(const Value& summary, const Value& job, const ExecuteOptions& options) {
   if (const Value& diverged = summary.at("diverged"); diverged.is_map()) {
@@ -99,6 +35,7 @@ void print_result(const Value& summary, const Value& job, const ExecuteOptions& 
 }  // namespace
 
 int execute(const Value& checked_job, const ExecuteOptions& options) {
+  if (JobRuns(checked_job).many()) return execute_many(checked_job, options);
   const auto begin = std::chrono::steady_clock::now();
   check_folder(options.out, options.force);
   const InterruptGuard guard;
@@ -108,13 +45,13 @@ int execute(const Value& checked_job, const ExecuteOptions& options) {
   ProgressLine progress;
   RunHooks hooks;
   hooks.progress = [&](const RunControl& control) { progress.update(control); };
-  hooks.cancelled = [] { return interrupted != 0; };
+  hooks.cancelled = [] { return InterruptGuard::interrupted(); };
   RunResult result;
   try {
     result = run_in_process(JobConfig::from(checked_job), inputs, {&files, &progress}, hooks);
   } catch (const ConfigError&) {
     progress.clear();
-    if (interrupted == 0) throw;
+    if (!InterruptGuard::interrupted()) throw;
     std::cerr << "interrupted: the files in " << options.out << " are not complete\n";
     return exit_interrupted;
   }

@@ -1,9 +1,12 @@
 #include "client/cli/offline/plan_input.hpp"
 
 #include <algorithm>
+#include <iostream>
 
+#include "client/cli/view/runs_view.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/train/sweep.hpp"
 #include "proto/codec/job_file.hpp"
 #include "proto/codec/yaml_tree.hpp"
 
@@ -54,7 +57,16 @@ JobConfig config_from_file(const PlanInput& input) {
       file.set(path + "=" + text);
     }
   }
-  return JobConfig::from(file.checked());
+  const JobRuns runs(file.checked());
+  const JobRun first = runs.run(0);
+  if (runs.many()) {
+    Value swept = Value::map();
+    for (const auto& [key, value] : first.swept) swept.set(key, value);
+    const std::string text = format_swept(swept);
+    std::cerr << "this job has " << runs.size() << " runs; the plan is of the first"
+              << (text.empty() ? "" : ", " + text) << '\n';
+  }
+  return JobConfig::from(first.job);
 }
 
 JobConfig config_from_options(const PlanInput& input) {

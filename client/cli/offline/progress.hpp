@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <string>
 
 #include "client/cli/view/screen.hpp"
 #include "core/train/run_control.hpp"
@@ -16,13 +18,13 @@ class ProgressLine : public RunSink {
   void objective(Tick, UpdateCount, double value) override { objective_ = value; }
   /// Called as often as one likes.
   void update(const RunControl& control);
+  /// The same with a text of one's own; what is left is told from `fraction`.
+  void update(double fraction, const std::function<std::string()>& text);
   /// Takes the line off the terminal.
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  std::string text(const RunControl& control, double fraction) const;
 
   bool terminal_;
   Screen screen_;

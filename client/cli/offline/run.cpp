@@ -3,6 +3,7 @@
 
 #include "client/cli/command.hpp"
 #include "client/cli/offline/execute.hpp"
+#include "client/cli/offline/run_folder.hpp"
 #include "core/base/error.hpp"
 #include "core/train/job.hpp"
 #include "proto/codec/job_file.hpp"
@@ -30,6 +31,10 @@ int replay(const Options& options) {
   const fs::path folder = options.source;
   const std::string schedule = fs::absolute(folder / "schedule.csv").lexically_normal().string();
   std::error_code fault;
+  if (fs::exists(folder / "runs.csv", fault)) {
+    throw ConfigError(options.source + ": holds many runs; replay one of them, as " +
+                      folder_of_run(options.source, 0));
+  }
   if (!fs::is_regular_file(schedule, fault)) {
     throw ConfigError(options.source + ": no run to replay, it has no schedule.csv");
   }
@@ -70,7 +75,10 @@ void add_run(Program& program) {
       "run",
       "Run a job in this process, without daemon and MPI, on the virtual clock. Writes "
       "objective.csv, last_stage_loss.csv, weights.npy, schedule.csv, timeline.csv and "
-      "summary.json",
+      "summary.json. Of a job with sweep or repeats every run has these in DIR/run-0000, ..., and "
+      "DIR holds summary.json and runs.csv with the table of runs, and band.csv with the mean "
+      "curve "
+      "of repeats",
       "pipewright run examples/pipedream.yaml --out results --set seed=1");
   auto options = std::make_shared<Options>();
   command->add_option("JOB", options->source, "The job file (YAML or JSON; - for standard input)")
@@ -79,6 +87,11 @@ void add_run(Program& program) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_common(command, *options);
+  command
+      ->add_option("--jobs", options->execute.jobs,
+                   "Runs at the same time, of a job with sweep or repeats; 0: one per core")
+      ->type_name("N")
+      ->capture_default_str();
   program.on(command, [options] { return run_job(*options); });
 }
 

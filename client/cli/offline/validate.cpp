@@ -6,6 +6,7 @@
 #include "client/cli/offline/report.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/text.hpp"
+#include "core/train/sweep.hpp"
 #include "proto/codec/job_file.hpp"
 
 namespace pipewright::cli {
@@ -23,8 +24,7 @@ constexpr std::int64_t actions_max = 5'000'000;
 
 void print_text(const Estimate& e, bool tick_is_ns) {
   const auto bytes = [](std::int64_t n) { return format_bytes(static_cast<double>(n)); };
-  std::cout << "OK\n"
-            << "data       " << e.shape.examples << " examples in " << e.shape.batches
+  std::cout << "data       " << e.shape.examples << " examples in " << e.shape.batches
             << " batches of " << e.shape.batch_size << "; " << e.shape.parameters()
             << " parameters in " << e.stages << " stages\n"
             << "makespan   " << (e.extrapolated ? "about " : "") << e.makespan_ticks << " ticks";
@@ -39,16 +39,29 @@ void print_text(const Estimate& e, bool tick_is_ns) {
             << "disk       about " << bytes(e.disk_bytes) << " of result files\n";
 }
 
+/// Points may differ in all that is estimated.
+void print_runs(const JobRuns& runs) {
+  std::cout << "runs       " << runs.size() << ": " << runs.points()
+            << (runs.points() == 1 ? " point" : " points") << ", each under " << runs.repeats()
+            << (runs.repeats() == 1 ? " seed" : " seeds") << "; what follows is of the first\n";
+}
+
 int validate_job(const Options& options) {
   JobFile file = JobFile::read(options.file);
   for (const std::string& assignment : options.sets) file.set(assignment);
   const Value checked = file.checked();
   DiskFiles disk;
-  const Estimate e = estimate(JobConfig::from(checked), disk, actions_max);
+  const JobRuns runs(checked);
+  const JobRun first = runs.run(0);
+  const Estimate e = estimate(JobConfig::from(first.job), disk, actions_max);
   if (options.json) {
-    std::cout << to_json(e.to_value()) << '\n';
+    Value value = e.to_value();
+    value.set("runs", static_cast<std::int64_t>(runs.size()));
+    std::cout << to_json(value) << '\n';
   } else {
-    print_text(e, uses_durations(checked));
+    std::cout << "OK\n";
+    if (runs.many()) print_runs(runs);
+    print_text(e, uses_durations(first.job));
   }
   return exit_ok;
 }

@@ -1,0 +1,270 @@
+#include "client/cli/offline/execute_many.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "client/cli/command.hpp"
+#include "client/cli/offline/progress.hpp"
+#include "client/cli/offline/run_folder.hpp"
+#include "client/cli/offline/shared_objectives.hpp"
+#include "client/cli/view/runs_view.hpp"
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/train/run.hpp"
+#include "core/train/run_table.hpp"
+#include "proto/codec/provenance.hpp"
+
+namespace pipewright::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// The part of a run's summary that the table needs: whole ones of many runs would fill the memory.
+Value table_part(const Value& summary) {
+  Value part = Value::map();
+  for (const char* key :
+       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
+    if (const Value* value = summary.find(key)) part.set(key, *value);
+  }
+  return part;
+}
+
+/// All runs of a job, taken in their order by as many threads as there are to be at a time.
+class ManyRuns {
+ public:
+  ManyRuns(const Value& job, std::string out)
+      : runs_(job), out_(std::move(out)), results_(runs_.size()), data_(runs_.size()) {}
+
+  /// Reads the data of the first run: what is wrong with all of them is found before the folder is
+  /// touched.
+  void prepare() { objectives_.get(JobConfig::from(runs_.run(0).job)); }
+
+  /// Executes all, or as many as are begun before an interrupt.
+  void execute(unsigned threads) {
+    fractions_ = std::vector<std::atomic<double>>(threads);
+    std::vector<std::jthread> workers;
+    for (unsigned t = 0; t < threads; ++t) {
+      workers.emplace_back([this, t] { work(t); });
+    }
+    show_progress();
+  }
+
+  const JobRuns& runs() const { return runs_; }
+  /// As run_table wants them.
+  const std::vector<Value>& results() const { return results_; }
+  /// "run 3: why it could not be executed", in the order of runs.
+  std::vector<std::string> failures() const {
+    auto sorted = failures_;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::string> texts;
+    for (const auto& [number, text] : sorted) {
+      texts.push_back("run " + std::to_string(number) + ": " + text);
+    }
+    return texts;
+  }
+  std::uint32_t done() const { return done_; }
+  /// Of all runs, each file once.
+  std::vector<HashedFile> data() const {
+    std::vector<HashedFile> all;
+    for (const auto& files : data_) {
+      for (const HashedFile& file : files) {
+        if (std::find(all.begin(), all.end(), file) == all.end()) all.push_back(file);
+      }
+    }
+    return all;
+  }
+
+ private:
+  void work(unsigned thread) {
+    while (!InterruptGuard::interrupted()) {
+      const std::uint32_t number = next_++;
+      if (number >= runs_.size()) break;
+      try {
+        execute_run(number, fractions_[thread]);
+      } catch (const std::exception& error) {
+        if (InterruptGuard::interrupted()) break;
+        const std::lock_guard lock(mutex_);
+        failures_.emplace_back(number, error.what());
+      }
+      fractions_[thread] = 0;
+      ++done_;
+      changed_.notify_one();
+    }
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    changed_.notify_one();
+  }
+
+  void execute_run(std::uint32_t number, std::atomic<double>& fraction) {
+    const auto begin = Clock::now();
+    const Value job = runs_.run(number).job;
+    const JobConfig config = JobConfig::from(job);
+    const auto loaded = objectives_.get(config);
+    DiskFiles disk;
+    HashingFiles inputs(disk);
+    FolderFiles files(folder_of_run(out_, number));
+    RunHooks hooks;
+    hooks.cancelled = [] { return InterruptGuard::interrupted(); };
+    hooks.progress = [&](const RunControl& control) {
+      fraction = static_cast<double>(control.now().value) /
+                 static_cast<double>(std::max<std::int64_t>(1, control.totals().makespan.value));
+    };
+    RunResult result = run_in_process(config, *loaded->objective, inputs, {&files}, hooks);
+    const std::chrono::duration<double> wall = Clock::now() - begin;
+    data_[number] = loaded->files;
+    data_[number].insert(data_[number].end(), inputs.files().begin(), inputs.files().end());
+    add_provenance(result.summary, job, data_[number], wall.count());
+    files.finish(result.summary, result.weights);
+    results_[number] = table_part(result.summary);
+  }
+
+  void show_progress() {
+    ProgressLine line;
+    std::unique_lock lock(mutex_);
+    while (ended_ < fractions_.size()) {
+      changed_.wait_for(lock, std::chrono::milliseconds(100));
+      double sum = done_;
+      for (const auto& fraction : fractions_) sum += fraction;
+      line.update(std::min(1.0, sum / runs_.size()), [&] {
+        return std::to_string(done_) + " of " + std::to_string(runs_.size()) + " runs";
+      });
+    }
+    line.clear();
+  }
+
+  JobRuns runs_;
+  std::string out_;
+  SharedObjectives objectives_;
+  std::vector<Value> results_;
+  std::vector<std::vector<HashedFile>> data_;
+  std::atomic<std::uint32_t> next_ = 0;
+  std::atomic<std::uint32_t> done_ = 0;
+  std::vector<std::atomic<double>> fractions_;  // of the run that a thread is at
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t ended_ = 0;  // threads
+  std::vector<std::pair<std::uint32_t, std::string>> failures_;
+};
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  stream << text;
+  stream.close();
+  if (!stream) throw DataError(path.string() + ": cannot be written");
+}
+
+/// The curve that a run has left.
+std::vector<CurvePoint> read_curve(const fs::path& path) {
+  std::ifstream stream(path);
+  if (!stream) throw DataError(path.string() + ": cannot be opened");
+  std::vector<CurvePoint> curve;
+  std::string line;
+  std::getline(stream, line);
+  while (std::getline(stream, line)) {
+    const auto cells = split(line, ',');
+    // What is not finite is not read as a number.
+    curve.push_back({Tick(parse_integer(cells.at(0)).value_or(0)),
+                     parse_real(cells.at(2)).value_or(std::numeric_limits<double>::quiet_NaN())});
+  }
+  return curve;
+}
+
+/// The bands of all points whose repeats have all been executed; one point's curves at a time.
+void write_bands(const JobRuns& runs, const std::vector<Value>& results, const std::string& out) {
+  std::string text = band_csv_header;
+  for (std::uint32_t p = 0; p < runs.points(); ++p) {
+    std::vector<std::vector<CurvePoint>> curves;
+    for (std::uint32_t i = p * runs.repeats(); i < (p + 1) * runs.repeats(); ++i) {
+      if (results[i].is_null()) break;
+      curves.push_back(read_curve(fs::path(folder_of_run(out, i)) / "objective.csv"));
+    }
+    if (curves.size() < runs.repeats()) continue;
+    append_band_csv(text, p, confidence_band(curves));
+  }
+  write_file(fs::path(out) / "band.csv", text);
+}
+
+Value summary_of(const Value& job, const ManyRuns& many, double wall_seconds) {
+  Value summary = Value::map();
+  summary.set("name", job.at("name"));
+  for (const char* key : {"objective", "schedule", "optimizer"}) {
+    summary.set(key, job.at(key).as_map().front().first);
+  }
+  summary.set("points", static_cast<std::int64_t>(many.runs().points()));
+  summary.set("repeats", static_cast<std::int64_t>(many.runs().repeats()));
+  const Value table = run_table(many.runs(), many.results());
+  for (const auto& [key, part] : table.as_map()) summary.set(key, part);
+  const auto failures = many.failures();
+  if (!failures.empty()) {
+    summary.set("failures", Value::List(failures.begin(), failures.end()));
+  }
+  add_provenance(summary, job, many.data(), wall_seconds);
+  return summary;
+}
+
+void print_result(const Value& summary, const ExecuteOptions& options) {
+  if (!options.json) {
+    std::cout << format_run_table(summary, table_columns(STDOUT_FILENO)) << "files in "
+              << options.out << '\n';
+    return;
+  }
+  std::cout << to_json(summary) << '\n';
+  for (const Value& warning : summary.at("warnings").as_list()) {
+    std::cerr << "warning: " << warning.as_text() << '\n';
+  }
+}
+
+/// All of them are in summary.json.
+void print_failures(const std::vector<std::string>& failures) {
+  static constexpr std::size_t shown_max = 10;
+  const std::size_t shown = std::min(shown_max, failures.size());
+  for (std::size_t i = 0; i < shown; ++i) std::cerr << failures[i] << '\n';
+  if (shown < failures.size()) {
+    std::cerr << "and " << failures.size() - shown << " more runs that could not be executed\n";
+  }
+}
+
+unsigned threads_for(const ExecuteOptions& options, std::uint32_t runs) {
+  const unsigned wanted =
+      options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  return std::min<unsigned>(wanted, runs);
+}
+
+}  // namespace
+
+int execute_many(const Value& checked_job, const ExecuteOptions& options) {
+  const auto begin = Clock::now();
+  check_folder(options.out, options.force);
+  const InterruptGuard guard;
+  ManyRuns many(checked_job, options.out);
+  many.prepare();
+  begin_folder(options.out);
+  many.execute(threads_for(options, many.runs().size()));
+  print_failures(many.failures());
+  if (InterruptGuard::interrupted()) {
+    std::cerr << "interrupted: " << many.done() << " of " << many.runs().size()
+              << " runs are complete in " << options.out << '\n';
+    return exit_interrupted;
+  }
+  const std::chrono::duration<double> wall = Clock::now() - begin;
+  const Value summary = summary_of(checked_job, many, wall.count());
+  write_file(fs::path(options.out) / "runs.csv", runs_csv(many.runs(), summary));
+  if (many.runs().repeats() > 1) write_bands(many.runs(), many.results(), options.out);
+  write_file(fs::path(options.out) / "summary.json", to_json(summary) + "\n");
+  print_result(summary, options);
+  return many.failures().empty() ? exit_ok : exit_failure;
+}
+
+}  // namespace pipewright::cli
