@@ -1,5 +1,6 @@
 #include "core/train/confidence.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
@@ -9,6 +10,10 @@ namespace pipewright {
 
 MeanOfRepeats mean_with_confidence(std::span<const double> values) {
   PW_CHECK(!values.empty(), "a mean of nothing");
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  if (*least == *most && values.size() > 1) {  // exactly, without the rounding of a sum
+    return {*least, Interval{*least, *least}};
+  }
   const auto n = static_cast<double>(values.size());
   double sum = 0;
   for (const double value : values) sum += value;

@@ -150,6 +150,19 @@ void warn_of_outcomes(Value::List& warnings, const Value::List& rows) {
   }
 }
 
+/// Whether the repeats of every point gave the same.
+bool seeds_do_nothing(const JobRuns& runs, const Value::List& rows) {
+  if (runs.repeats() < 2) return false;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Value& first = rows[i - i % runs.repeats()];
+    for (const char* column : {"objective_last", "tail_mean", "makespan_ticks"}) {
+      if (rows[i].at(column) != first.at(column)) return false;
+    }
+    if (rows[i].at("outcome") != Value("succeeded")) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Value run_table(const JobRuns& runs, std::span<const Value> summaries) {
@@ -168,6 +181,10 @@ Value run_table(const JobRuns& runs, std::span<const Value> summaries) {
   warn_of_edges(warnings, by_final, {}, "the best value");
   warn_of_edges(warnings, by_tail, by_final, "the best value by the tail mean of stable runs");
   warn_of_outcomes(warnings, rows);
+  if (seeds_do_nothing(runs, rows)) {
+    warnings.emplace_back(
+        "the repeats of every point are the same: nothing in this job draws from its seed");
+  }
   Value table = Value::map();
   table.set("runs", std::move(rows));
   table.set("groups", std::move(groups));

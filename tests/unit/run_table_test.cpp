@@ -320,6 +320,14 @@ TEST(RunTable, WithoutAnObjectiveNothingIsBest) {
   EXPECT_THAT(warnings_of(table), IsEmpty());
 }
 
+TEST(RunTable, RepeatsThatAreTheSameAreSaidToBe) {
+  const std::vector<Value> same{summary_of(0.1, 0.3), summary_of(0.1, 0.3), summary_of(0.1, 0.3)};
+  const Value table = table_of("repeats: 3\n", same);
+  EXPECT_THAT(warnings_of(table),
+              ElementsAre(HasSubstr("nothing in this job draws from its seed")));
+  EXPECT_EQ(find_path(table.at("groups").as_list()[0], "tail_mean.low")->as_real(), 0.3);
+}
+
 TEST(RunTable, IsACsvFileToo) {
   const JobRuns runs = runs_of("sweep: {name: [\"a, \\\"b\\\"\", c], seed: [3, 4]}\n");
   const Value table = run_table(
