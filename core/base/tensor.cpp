@@ -92,19 +92,13 @@ std::size_t capacity_for(std::size_t bytes) {
 Buffer::Buffer(std::size_t bytes)
     : data_(free_list().take(capacity_for(bytes))), size_(bytes), capacity_(capacity_for(bytes)) {}
 
-Buffer::~Buffer() {
-  if (data_ != nullptr) free_list().give(data_, capacity_);
+void Buffer::free() {
+  free_list().give(data_, capacity_);
 }
 
 void Buffer::resize(std::size_t bytes) {
   if (bytes > capacity_ || data_ == nullptr) *this = Buffer(bytes);
   size_ = bytes;
-}
-
-void Buffer::swap(Buffer& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  std::swap(capacity_, other.capacity_);
 }
 
 std::int64_t Buffer::system_allocations() {

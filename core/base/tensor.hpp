@@ -46,13 +46,21 @@ class Buffer {
 
   Buffer() = default;
   explicit Buffer(std::size_t bytes);
-  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
-    Buffer taken(std::move(other));  // so that what this held is freed now
-    swap(taken);
+    if (this == &other) return *this;
+    if (data_ != nullptr) free();
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
     return *this;
   }
-  ~Buffer();
+  ~Buffer() {
+    if (data_ != nullptr) free();
+  }
 
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
@@ -65,7 +73,7 @@ class Buffer {
   static std::int64_t system_allocations();
 
  private:
-  void swap(Buffer& other) noexcept;
+  void free();
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;

@@ -21,13 +21,16 @@ struct Action {
 
   ActionKind kind = ActionKind::forward;
   Stage stage;
-  Microbatch microbatch;  // of a SYNC: the number of the round
   Replica replica;
+  Stage backward_to;  // the lowest stage on which this microbatch has a B: 0, but for RPD. Not in
+                      // the CSV form, which implies it
+  Microbatch microbatch;  // of a SYNC: the number of the round
   Batch batch;
   UpdateCount read_update = reads_newest;  // an RPD forward reads the block as it was after so many
                                            // updates of all blocks together
-  Stage backward_to;  // the lowest stage on which this microbatch has a B: 0, but for RPD. Not in
-                      // the CSV form, which implies it
+  Microbatch admitted_by{-1};  // an RPD forward on stage 0: the update on another stage that had
+                               // to end before it (the in-flight cap); -1: none. simulate() finds
+                               // it
 
   friend bool operator==(const Action&, const Action&) = default;
   /// "F12", "B3", "U3", "SYNC0"; with the replica ("F12/r1") where there are several.

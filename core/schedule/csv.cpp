@@ -70,6 +70,9 @@ class CsvReader {
     header.replicas = static_cast<int>(whole(fields, "replicas", 1, 65536));
     header.local_steps = whole(fields, "local_steps", 0, INT64_MAX);
     header.delay_max = whole(fields, "delay_max", 0, INT64_MAX);
+    if (fields.contains("in_flight_max")) {
+      header.in_flight_max = whole(fields, "in_flight_max", 0, INT64_MAX);
+    }
     header.seed = static_cast<std::uint64_t>(whole(fields, "seed", 0, INT64_MAX));
     const std::string& placement = fields["placement"];
     if (placement != "colocated" && placement != "spread") {
@@ -161,7 +164,9 @@ std::string csv_header(const ScheduleHeader& header) {
          " placement=" + std::string(name_of(header.placement)) +
          " local_steps=" + number(header.local_steps) +
          " blocks=" + (header.one_block ? "one" : "all") +
-         " delay_max=" + number(header.delay_max) + " seed=" + number(header.seed);
+         " delay_max=" + number(header.delay_max) +
+         (header.in_flight_max > 0 ? " in_flight_max=" + number(header.in_flight_max) : "") +
+         " seed=" + number(header.seed);
 }
 
 void append_csv(std::string& out, const Action& action) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/registry.hpp"
+#include "core/schedule/batch_order.hpp"
 #include "core/schedule/known.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/sim/cost.hpp"
@@ -19,8 +20,11 @@ struct ScheduleContext {
   const LinkModel& link;
   std::uint64_t seed = 0;
   std::int64_t batches = 0;  // of the data; 0: as many as there are microbatches
+  bool shuffle = false;      // another order of the batches in every epoch, from the seed
 
-  Batch batch_of(Microbatch m) const { return Batch(batches > 0 ? m.value % batches : m.value); }
+  BatchOrder batch_order() const {
+    return BatchOrder(batches, shuffle ? std::optional(seed) : std::nullopt);
+  }
 };
 
 struct ScheduleKind {

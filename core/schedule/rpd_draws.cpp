@@ -23,8 +23,12 @@ class RandomDraws : public DrawSource {
   Draw next() override {
     RandomStream random(rules_.seed, DrawKind::rpd_sampling, 0, static_cast<std::uint64_t>(k_));
     Draw draw;
-    draw.stage = Stage(static_cast<std::int32_t>(pick(random, rules_.stage_order, rules_.stages)));
-    draw.batch = Batch(pick(random, rules_.batch_order, rules_.batches));
+    const std::int64_t stage = draw_below(random, rules_.stages);
+    const std::int64_t batch = draw_below(random, rules_.batches);
+    draw.stage = Stage(static_cast<std::int32_t>(
+        rules_.stage_order == DrawOrder::uniform ? stage : k_ % rules_.stages));
+    draw.batch = rules_.batch_order == DrawOrder::uniform ? Batch(batch)
+                                                          : rules_.batch_cycle.of(Microbatch(k_));
     const std::int64_t bound = std::min(rules_.delay_max, k_);
     for (int s = 0; s < rules_.stages; ++s) {
       const auto drawn =
@@ -38,9 +42,8 @@ class RandomDraws : public DrawSource {
   }
 
  private:
-  std::int64_t pick(RandomStream& random, DrawOrder order, std::int64_t count) const {
-    const auto drawn = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(count)));
-    return order == DrawOrder::uniform ? drawn : k_ % count;
+  static std::int64_t draw_below(RandomStream& random, std::int64_t count) {
+    return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(count)));
   }
 
   RandomDrawRules rules_;
@@ -50,13 +53,13 @@ class RandomDraws : public DrawSource {
 /// The stages, batches and exact delays of PipeDream's own timeline on the paper's time model.
 class PipeDreamDraws : public DrawSource {
  public:
-  PipeDreamDraws(int stages, std::int64_t updates, std::int64_t batches)
-      : batches_(batches),
+  PipeDreamDraws(int stages, std::int64_t updates, BatchOrder batches)
+      : batches_(std::move(batches)),
         simulator_(make_pipedream(stages, updates), {}, {}),
         tracker_(simulator_.header()) {
     tracker_.on_update([this](const UpdateFacts& facts) {
-      const std::int64_t m = facts.action.microbatch.value;
-      ready_.push_back({facts.action.stage, Batch(batches_ > 0 ? m % batches_ : m), *facts.delays});
+      const Action& action = facts.action;
+      ready_.push_back({action.stage, batches_.of(action.microbatch), *facts.delays});
     });
   }
 
@@ -83,7 +86,7 @@ class PipeDreamDraws : public DrawSource {
     return ScheduleRegistry::instance().at("pipedream").make(parameters, {cost, link, 0, 0});
   }
 
-  std::int64_t batches_;
+  BatchOrder batches_;
   Simulator simulator_;
   VersionTracker tracker_;
   std::deque<Draw> ready_;
@@ -181,9 +184,8 @@ std::unique_ptr<DrawSource> random_draws(const RandomDrawRules& rules) {
   return std::make_unique<RandomDraws>(rules);
 }
 
-std::unique_ptr<DrawSource> pipedream_draws(int stages, std::int64_t updates,
-                                            std::int64_t batches) {
-  return std::make_unique<PipeDreamDraws>(stages, updates, batches);
+std::unique_ptr<DrawSource> pipedream_draws(int stages, std::int64_t updates, BatchOrder batches) {
+  return std::make_unique<PipeDreamDraws>(stages, updates, std::move(batches));
 }
 
 std::unique_ptr<DrawSource> recorded_draws(const std::string& path, int stages,

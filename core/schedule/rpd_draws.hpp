@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "core/schedule/batch_order.hpp"
 
 namespace pipewright {
 
@@ -30,6 +31,7 @@ enum class DrawOrder { uniform, cyclic };
 struct RandomDrawRules {
   int stages = 1;
   std::int64_t batches = 1;
+  BatchOrder batch_cycle;  // that a cyclic order follows
   std::int64_t delay_max = 0;
   DelaySource delays = DelaySource::uniform;
   DrawOrder stage_order = DrawOrder::uniform;
@@ -39,7 +41,7 @@ struct RandomDrawRules {
 std::unique_ptr<DrawSource> random_draws(const RandomDrawRules& rules);
 
 /// The stages, batches and exact delays of PipeDream's own timeline on the paper's time model.
-std::unique_ptr<DrawSource> pipedream_draws(int stages, std::int64_t updates, std::int64_t batches);
+std::unique_ptr<DrawSource> pipedream_draws(int stages, std::int64_t updates, BatchOrder batches);
 
 /// Recorded draws: CSV `iteration,stage,batch,delay_0,...` with a first line of names. Throws
 /// DataError with file and line.

@@ -29,6 +29,9 @@ struct ScheduleHeader {
   std::int64_t local_steps = 0;  // per round, 0 without rounds
   bool one_block = false;        // a microbatch updates one block only (RPD), not one per stage
   std::int64_t delay_max = 0;    // how many updates an RPD read may lie back, 0 elsewhere
+  /// RPD's microbatches that are under way at once, 0: no bound. An update elsewhere lets row 0 go
+  /// on, which the order of its actions does not say.
+  std::int64_t in_flight_max = 0;
   std::uint64_t seed = 0;
 
   int rows() const { return placement == Placement::spread ? stages * replicas : stages; }

@@ -10,7 +10,7 @@ StrictSource::StrictSource(ScheduleHeader header, StrictCounts counts,
                            const ScheduleContext& context)
     : header_(std::move(header)),
       counts_(std::move(counts)),
-      batches_(context.batches),
+      batches_(context.batch_order()),
       rows_(static_cast<std::size_t>(header_.stages)) {
   const auto& warm_up = counts_.warm_up;
   if (warm_up.size() != rows_.size()) {
@@ -37,8 +37,7 @@ std::optional<Action> StrictSource::next(Row row) {
   const auto emit = [&](ActionKind kind, std::int64_t in_group) {
     action.kind = kind;
     action.microbatch = Microbatch(at.first + in_group);
-    action.batch =
-        Batch(batches_ > 0 ? action.microbatch.value % batches_ : action.microbatch.value);
+    action.batch = batches_.of(action.microbatch);
     return action;
   };
   if (at.owes_update) {

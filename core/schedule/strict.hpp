@@ -34,7 +34,7 @@ class StrictSource : public ScheduleSource {
 
   ScheduleHeader header_;
   StrictCounts counts_;
-  std::int64_t batches_;
+  BatchOrder batches_;
   std::vector<Position> rows_;
 };
 

@@ -17,6 +17,9 @@ ScheduleHeader header_from(const Value& parameters, std::uint64_t) {
 
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const std::string& path = parameters.at("path").as_text();
+  if (context.shuffle) {
+    throw ParamError("path", "the file gives every batch; leave out `shuffle`");
+  }
   Schedule schedule = read_csv(*DiskFiles().open(path), path);
   try {
     require_valid(schedule);

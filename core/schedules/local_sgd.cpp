@@ -13,9 +13,9 @@ namespace {
 /// round's first forward waits until the round before has fully come back, which its SYNC sees to.
 class LocalSgd {
  public:
-  LocalSgd(const ScheduleHeader& header, std::int64_t batches)
+  LocalSgd(const ScheduleHeader& header, BatchOrder batches)
       : header_(header),
-        rows_(header, batches),
+        rows_(header, std::move(batches)),
         states_(static_cast<std::size_t>(header.rows())),
         is_inside_(static_cast<std::size_t>(header.replicas)) {
     for (int r = 0; r < header.rows(); ++r) {
@@ -108,7 +108,7 @@ ScheduleHeader header_from(const Value& parameters, std::uint64_t seed) {
 
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
-  return std::make_unique<UnrolledSource<LocalSgd>>(header, LocalSgd(header, context.batches),
+  return std::make_unique<UnrolledSource<LocalSgd>>(header, LocalSgd(header, context.batch_order()),
                                                     context);
 }
 

@@ -14,8 +14,8 @@ namespace {
 /// Stage 0 admits a microbatch while fewer than `cap` are inside.
 class Greedy {
  public:
-  Greedy(const ScheduleHeader& header, std::int64_t cap, std::int64_t batches)
-      : rows_(header, batches), microbatches_(header.microbatches), cap_(cap) {}
+  Greedy(const ScheduleHeader& header, std::int64_t cap, BatchOrder batches)
+      : rows_(header, std::move(batches)), microbatches_(header.microbatches), cap_(cap) {}
 
   std::optional<Action> pick(Row row) {
     return rows_.pick(row, [&]() -> std::optional<Microbatch> {
@@ -88,7 +88,8 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
                      "goes with `order: strict`; a greedy order is set by `in_flight_max`");
   }
   return std::make_unique<UnrolledSource<Greedy>>(
-      header, Greedy(header, cap != nullptr ? cap->as_integer() : header.stages, context.batches),
+      header,
+      Greedy(header, cap != nullptr ? cap->as_integer() : header.stages, context.batch_order()),
       context);
 }
 

@@ -14,9 +14,8 @@ namespace {
 /// goes first, backward before forward.
 class Rpd {
  public:
-  Rpd(const ScheduleHeader& header, std::int64_t in_flight_max, std::unique_ptr<DrawSource> draws)
+  Rpd(const ScheduleHeader& header, std::unique_ptr<DrawSource> draws)
       : header_(header),
-        in_flight_max_(in_flight_max),
         draws_(std::move(draws)),
         stages_(static_cast<std::size_t>(header.stages)) {}
 
@@ -117,7 +116,7 @@ class Rpd {
 
   std::optional<std::int64_t> ready_forward(Row row) {
     if (row == Row(0)) {
-      const bool may = admitted_ < header_.updates && in_flight_ < in_flight_max_ &&
+      const bool may = admitted_ < header_.updates && in_flight_ < header_.in_flight_max &&
                        sees_its_version(row, admitted_);
       return may ? std::optional(admitted_) : std::nullopt;
     }
@@ -142,7 +141,6 @@ class Rpd {
   }
 
   ScheduleHeader header_;
-  std::int64_t in_flight_max_;
   std::unique_ptr<DrawSource> draws_;
   std::vector<StageState> stages_;
   std::int64_t admitted_ = 0;
@@ -186,12 +184,14 @@ ScheduleHeader header_from(const Value& parameters, std::uint64_t seed) {
   header.microbatches = header.updates;
   header.one_block = true;
   header.delay_max = delay_bound(parameters);
+  const Value* in_flight = parameters.find("in_flight_max");
+  header.in_flight_max = in_flight != nullptr ? in_flight->as_integer() : header.stages;
   header.seed = seed;
   return header;
 }
 
 std::unique_ptr<DrawSource> make_random(const Value& parameters, const ScheduleHeader& header,
-                                        std::int64_t batches, const std::string& source) {
+                                        const ScheduleContext& context, const std::string& source) {
   const auto order_of = [&](const char* what) {
     const Value* sampling = parameters.find("sampling");
     const Value* order = sampling == nullptr ? nullptr : sampling->find(what);
@@ -201,12 +201,13 @@ std::unique_ptr<DrawSource> make_random(const Value& parameters, const ScheduleH
   const DelaySource delays = source == "max"    ? DelaySource::max
                              : source == "zero" ? DelaySource::zero
                                                 : DelaySource::uniform;
-  return random_draws({header.stages, batches, header.delay_max, delays, order_of("stage"),
+  return random_draws({header.stages, context.batches > 0 ? context.batches : header.updates,
+                       context.batch_order(), header.delay_max, delays, order_of("stage"),
                        order_of("batch"), header.seed});
 }
 
 std::unique_ptr<DrawSource> draws_from(const Value& parameters, const ScheduleHeader& header,
-                                       std::int64_t batches) {
+                                       const ScheduleContext& context) {
   std::string source;
   const Value& inner = only_entry(parameters.at("delays"), source);
   const Value* sampling = parameters.find("sampling");
@@ -223,26 +224,24 @@ std::unique_ptr<DrawSource> draws_from(const Value& parameters, const ScheduleHe
   if (source == "pipedream" || (is_pipedream_order && !is_recorded)) {
     // All in PipeDream's order; what is drawn otherwise is drawn over it.
     const bool is_source = source == "pipedream";
-    return mixed_draws(pipedream_draws(header.stages, header.updates, batches),
-                       make_random(parameters, header, batches, source),
+    return mixed_draws(pipedream_draws(header.stages, header.updates, context.batch_order()),
+                       make_random(parameters, header, context, source),
                        {is_source, stage_order.empty() ? is_source : stage_order == "pipedream",
                         batch_order.empty() ? is_source : batch_order == "pipedream"});
   }
   if (source == "file") {
+    if (context.shuffle) {
+      throw ParamError("delays", "the file gives every batch; leave out `shuffle`");
+    }
     return recorded_draws(inner.as_text(), header.stages, header.updates);
   }
-  return make_random(parameters, header, batches, source);
+  return make_random(parameters, header, context, source);
 }
 
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
-  const Value* in_flight = parameters.find("in_flight_max");
-  const std::int64_t batches = context.batches > 0 ? context.batches : header.updates;
   return std::make_unique<UnrolledSource<Rpd>>(
-      header,
-      Rpd(header, in_flight != nullptr ? in_flight->as_integer() : header.stages,
-          draws_from(parameters, header, batches)),
-      context);
+      header, Rpd(header, draws_from(parameters, header, context)), context);
 }
 
 std::vector<KnownResult> known_results(const Value& parameters, const ScheduleContext& context) {

@@ -14,12 +14,11 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <vector>
 
 #include "core/base/check.hpp"
+#include "core/sim/tick_queue.hpp"
 #include "core/sim/timeline.hpp"
 
 namespace pipewright {
@@ -55,23 +54,19 @@ class EventLoop {
     Action action;
     Tick start;
   };
+  /// The end of what a row does, or a message that comes to it.
   struct Event {
-    Tick tick;
     std::int32_t row;
     bool is_arrival;
     Action cause;  // of an arrival
-    bool operator>(const Event& other) const {
-      return tick != other.tick ? tick > other.tick : row > other.row;
-    }
   };
 
   void run_tick() {
     bucket_.clear();
     at_ = 0;
-    now_ = events_.top().tick;
-    while (!events_.empty() && events_.top().tick == now_) {
-      const Event event = events_.top();
-      events_.pop();
+    now_ = events_.next_tick();
+    events_.take_next(due_);
+    for (const Event& event : due_) {
       const auto r = static_cast<std::size_t>(event.row);
       if (event.is_arrival) {
         policy_.arrived(Row(event.row), event.cause);
@@ -86,7 +81,9 @@ class EventLoop {
 
   /// Rows begin in ascending order; what a zero-time action sets free joins the end of the list.
   void start_idle_rows() {
-    std::sort(touched_.begin(), touched_.end());
+    if (!std::is_sorted(touched_.begin(), touched_.end())) {
+      std::sort(touched_.begin(), touched_.end());
+    }
     for (std::size_t i = 0; i < touched_.size(); ++i) {
       const std::size_t r = touched_[i];
       rows_[r].touched = false;
@@ -122,7 +119,7 @@ class EventLoop {
     if (duration == Tick(0)) {
       finish(r);
     } else {
-      events_.push({now_ + duration, static_cast<std::int32_t>(r), false, {}});
+      events_.add(now_ + duration, {static_cast<std::int32_t>(r), false, {}});
     }
   }
 
@@ -150,7 +147,7 @@ class EventLoop {
       policy_.arrived(row_id(to), cause);
       touch(to);
     } else {
-      events_.push({arrival, static_cast<std::int32_t>(to), true, cause});
+      events_.add(arrival, {static_cast<std::int32_t>(to), true, cause});
     }
   }
 
@@ -161,8 +158,9 @@ class EventLoop {
   }
 
   void order_bucket() {
-    std::stable_sort(bucket_.begin(), bucket_.end(),
-                     [](const auto& a, const auto& b) { return a.row < b.row; });
+    const auto by_row = [](const auto& a, const auto& b) { return a.row < b.row; };
+    if (std::is_sorted(bucket_.begin(), bucket_.end(), by_row)) return;
+    std::stable_sort(bucket_.begin(), bucket_.end(), by_row);
   }
 
   static Row row_id(std::size_t r) { return Row(static_cast<std::int32_t>(r)); }
@@ -179,7 +177,8 @@ class EventLoop {
   std::vector<RowLinks> links_;
   std::size_t rows_in_sync_ = 0;
   std::vector<std::size_t> touched_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  TickQueue<Event> events_;
+  std::vector<Event> due_;             // in this tick
   std::vector<TimelineEntry> bucket_;  // what ended in this tick
   std::size_t at_ = 0;
 };

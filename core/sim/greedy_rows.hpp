@@ -4,8 +4,10 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "core/schedule/batch_order.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/sim/pending.hpp"
 
@@ -13,9 +15,10 @@ namespace pipewright {
 
 class GreedyRows {
  public:
-  /// Microbatch i uses batch i mod `batches` (0: batch i).
-  GreedyRows(const ScheduleHeader& header, std::int64_t batches)
-      : stages_(header.stages), batches_(batches), rows_(static_cast<std::size_t>(header.rows())) {}
+  GreedyRows(const ScheduleHeader& header, BatchOrder batches)
+      : stages_(header.stages),
+        batches_(std::move(batches)),
+        rows_(static_cast<std::size_t>(header.rows())) {}
 
   bool is_first(Row row) const { return row.value % stages_ == 0; }
 
@@ -71,17 +74,17 @@ class GreedyRows {
 
   RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
 
-  Action make(ActionKind kind, Row row, Microbatch m) const {
+  Action make(ActionKind kind, Row row, Microbatch m) {
     Action action;
     action.kind = kind;
     action.stage = Stage(row.value % stages_);
     action.microbatch = m;
-    action.batch = Batch(batches_ > 0 ? m.value % batches_ : m.value);
+    action.batch = batches_.of(m);
     return action;
   }
 
   int stages_;
-  std::int64_t batches_;
+  BatchOrder batches_;
   std::vector<RowState> rows_;
 };
 

@@ -1,6 +1,7 @@
 #include "core/sim/timeline.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/fifo.hpp"
 #include "core/sim/event_loop.hpp"
 #include "core/sim/pending.hpp"
 
@@ -19,7 +20,13 @@ class FixedOrder {
   std::optional<Action> pick(Row row) {
     RowState& state = at(row);
     if (!look(row)) return std::nullopt;
-    const Action& action = *state.current;
+    Action& action = *state.current;
+    const bool is_capped =
+        header().in_flight_max > 0 && row == Row(0) && action.kind == ActionKind::forward;
+    if (is_capped && begun_ >= header().in_flight_max) {
+      if (ended_.empty()) return std::nullopt;
+      action.admitted_by = ended_.front();
+    }
     if (action.kind == ActionKind::forward && action.stage.value > 0 &&
         !state.activations.take(action.microbatch)) {
       return std::nullopt;
@@ -28,6 +35,7 @@ class FixedOrder {
         !state.gradients.take(action.microbatch)) {
       return std::nullopt;
     }
+    if (is_capped && begun_++ >= header().in_flight_max) ended_.pop_front();
     return std::exchange(state.current, std::nullopt);
   }
 
@@ -37,7 +45,15 @@ class FixedOrder {
   }
 
   void began(Row, const Action&) {}
-  void ended(Row, const Action&) {}
+  void ended(Row row, const Action& action) {
+    // Row 0 knows of its own.
+    if (wakes_first_row(action))
+      ended_.push_back(row == Row(0) ? Microbatch(-1) : action.microbatch);
+  }
+  /// Under an in-flight cap an update lets row 0 admit another microbatch.
+  bool wakes_first_row(const Action& action) const {
+    return source_->header().in_flight_max > 0 && action.kind == ActionKind::update;
+  }
 
   /// Throws when a row has actions left: nothing is under way, so they wait for ever.
   void check_finished() {
@@ -72,6 +88,10 @@ class FixedOrder {
 
   std::unique_ptr<ScheduleSource> source_;
   std::vector<RowState> rows_;
+  // Of a schedule with an in-flight cap: the forwards that row 0 has begun, and the updates that
+  // have ended and have not let another in yet.
+  std::int64_t begun_ = 0;
+  Fifo<Microbatch> ended_;
 };
 
 }  // namespace

@@ -2,10 +2,10 @@
 // under a cost and link model, row by row.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "core/base/fifo.hpp"
 #include "core/schedule/kind.hpp"
 #include "core/sim/event_loop.hpp"
 
@@ -41,7 +41,7 @@ class UnrolledSource : public ScheduleSource {
   ScheduleHeader header_;
   Policy policy_;
   EventLoop<Policy> loop_;
-  std::vector<std::deque<Action>> made_;
+  std::vector<Fifo<Action>> made_;
 };
 
 }  // namespace pipewright

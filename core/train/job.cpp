@@ -1,5 +1,7 @@
 #include "core/train/job.hpp"
 
+#include <limits>
+#include <optional>
 #include <tuple>
 
 #include "core/base/text.hpp"
@@ -21,6 +23,9 @@ const ParamSpec& job_schema() {
             ParamSpec::group_of("random", "Drawn from the seed, as the objective likes them.", {}),
             ParamSpec::list_of("npy", "Files, one per stage.", ParamSpec::path_of("", ""))}),
        CostModel::spec().or_default(Value::map()), LinkModel::spec().or_default(Value::map()),
+       ParamSpec::text_of("tick",
+                          "How long a tick is (\"1ms\"), for jobs that give times in ticks and as "
+                          "durations; all times of the results are then nanoseconds."),
        ParamSpec::text_of(
            "clock",
            "virtual: time is the schedule's, and repeats exactly; real: on ranks only, "
@@ -39,6 +44,17 @@ const ParamSpec& job_schema() {
                 ParamSpec::group_of("never", "Only the loss of the last stage.", {})})})
            .or_default(Value::map()),
        ParamSpec::integer_of("seed", "Every random draw comes from it.").at_least(0).or_default(0),
+       ParamSpec::boolean_of("shuffle",
+                             "Another order of the batches in every epoch, drawn from the seed; "
+                             "without it microbatch i uses batch i mod the number of batches.")
+           .or_default(false),
+       ParamSpec::group_of(
+           "noise", "What is added to make a problem harder (labels: see the objective).",
+           {ParamSpec::real_of("gradient",
+                               "Standard deviation of the normal noise on every entry of every "
+                               "block gradient.")
+                .at_least(0)
+                .needed()}),
        ParamSpec::integer_of(
            "ranks", "MPI ranks; 0: one per stage, or all of the pool's if those are fewer.")
            .at_least(0)
@@ -62,10 +78,42 @@ struct SeenTime {
   std::string text;
 };
 
+/// Calls `change` with every single time of a checked tree.
+template <class Change>
+void for_each_time(Value& tree, Change&& change) {
+  visit_params(job_schema(), tree, ParamType::time, change);
+  visit_params(job_schema(), tree, ParamType::times, [&](const ParamSpec& spec, Value& value) {
+    if (!value.is_list()) return change(spec, value);
+    for (Value& one : value.as_list()) change(spec, one);
+  });
+}
+
+/// A duration of the job's `tick`, or nothing.
+std::optional<std::int64_t> tick_nanoseconds(const Value& tree) {
+  const Value* tick = tree.find("tick");
+  if (tick == nullptr) return std::nullopt;
+  const auto nanoseconds = parse_duration_ns(tick->as_text());
+  if (!nanoseconds || *nanoseconds < 1) {
+    throw ParamError(
+        "tick", "expected a duration of at least 1ns (\"1ms\"), found '" + tick->as_text() + "'");
+  }
+  return nanoseconds;
+}
+
+/// `ticks` times `tick` nanoseconds, unless that is more than a run can have.
+std::int64_t to_nanoseconds(std::int64_t ticks, std::int64_t tick, const std::string& key) {
+  if (ticks > std::numeric_limits<std::int64_t>::max() / 4 / tick) {
+    throw ParamError(
+        "tick", "makes '" + key + "' of " + std::to_string(ticks) + " ticks longer than 73 years");
+  }
+  return ticks * tick;
+}
+
 }  // namespace
 
 // Which of the two a tick would be is not known. Zero is zero in both.
 void check_units(Value& tree) {
+  if (tick_nanoseconds(tree)) return;
   std::optional<SeenTime> ticks;
   std::optional<SeenTime> duration;
   const auto see = [&](const ParamSpec& spec, const Value& value) {
@@ -75,11 +123,7 @@ void check_units(Value& tree) {
       duration = SeenTime{spec.name, value.as_text()};
     }
   };
-  visit_params(job_schema(), tree, ParamType::time, see);
-  visit_params(job_schema(), tree, ParamType::times, [&](const ParamSpec& spec, Value& value) {
-    if (!value.is_list()) return see(spec, value);
-    for (const Value& one : value.as_list()) see(spec, one);
-  });
+  for_each_time(tree, see);
   visit_params(job_schema(), tree, ParamType::bandwidth, [&](const ParamSpec& spec, Value& value) {
     duration = SeenTime{spec.name, value.as_text()};
   });
@@ -91,8 +135,9 @@ void check_units(Value& tree) {
   if (ticks && duration) {
     throw ParamError("", "times are mixed: '" + ticks->key + "' is " + ticks->text +
                              " ticks and '" + duration->key + "' is " + duration->text +
-                             "; give all of a job's times as ticks or all as "
-                             "durations (the cost of F and B is 1 tick unless given)");
+                             "; give all of a job's times as ticks or all as durations (the cost "
+                             "of F and B is 1 tick unless given), or say what a tick is: "
+                             "`tick: 1ms`");
   }
 }
 
@@ -155,20 +200,40 @@ Value check_job(const Value& tree) {
   return checked;
 }
 
-JobConfig JobConfig::from(const Value& checked) {
+namespace {
+
+/// The tree with every time as a duration, if the job says how long a tick is.
+Value translated(Value tree, std::optional<std::int64_t> tick) {
+  if (!tick) return tree;
+  for_each_time(tree, [&](const ParamSpec& spec, Value& time) {
+    if (!time.is_integer()) return;
+    time = std::to_string(to_nanoseconds(time.as_integer(), *tick, spec.name)) + "ns";
+  });
+  return tree;
+}
+
+}  // namespace
+
+JobConfig JobConfig::from(const Value& given) {
   for (const char* key : {"sweep", "repeats"}) {
-    if (const Value* many = checked.find(key); many != nullptr && *many != Value(1)) {
+    if (const Value* many = given.find(key); many != nullptr && *many != Value(1)) {
       throw ParamError(key, "makes many runs of this job, and one is needed here");
     }
   }
   JobConfig config;
-  config.tree = checked;
+  config.tree = given;
+  const auto tick = tick_nanoseconds(given);
+  const Value checked = translated(given, tick);
   config.name = checked.at("name").as_text();
   std::tie(config.objective_kind, config.objective) = only_entry(checked.at("objective"));
   std::tie(config.schedule_kind, config.schedule) = only_entry(checked.at("schedule"));
   std::tie(config.optimizer_kind, config.optimizer) = only_entry(checked.at("optimizer"));
   if (const Value* init = checked.find("init")) config.init = *init;
   config.seed = static_cast<std::uint64_t>(checked.at("seed").as_integer());
+  config.shuffle = checked.at("shuffle").as_bool();
+  if (const Value* noise = checked.find("noise")) {
+    config.gradient_noise = noise->at("gradient").as_real();
+  }
   config.ranks = static_cast<int>(checked.at("ranks").as_integer());
   const int stages = config.schedule_header().stages;
   config.cost =
@@ -182,6 +247,9 @@ JobConfig JobConfig::from(const Value& checked) {
                         : by == "every_updates" ? ObserveBy::updates
                                                 : ObserveBy::never;
     if (config.observe_by != ObserveBy::never) config.observe_every = parameter.as_integer();
+    if (config.observe_by == ObserveBy::ticks && tick) {
+      config.observe_every = to_nanoseconds(config.observe_every, *tick, "every_ticks");
+    }
   }
   return config;
 }
@@ -222,7 +290,7 @@ std::unique_ptr<Objective> JobConfig::load_objective(FileSource& files) const {
 
 std::unique_ptr<ScheduleSource> JobConfig::make_schedule(std::int64_t batches) const {
   return at_path("schedule." + schedule_kind, [&] {
-    return schedule_entry().make(schedule, {cost, link, seed, batches});
+    return schedule_entry().make(schedule, {cost, link, seed, batches, shuffle});
   });
 }
 

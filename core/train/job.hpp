@@ -42,8 +42,10 @@ struct JobConfig {
   ObserveBy observe_by = ObserveBy::evenly;
   std::int64_t observe_every = 0;
   std::uint64_t seed = 0;
-  int ranks = 0;  // 0: one per stage
-  Value tree;     // what it was made from
+  bool shuffle = false;
+  double gradient_noise = 0;  // standard deviation
+  int ranks = 0;              // 0: one per stage
+  Value tree;                 // what it was made from
 
   /// From a tree that check_job returned. Throws ParamError for a job of many runs: those are made
   /// by JobRuns (sweep.hpp).

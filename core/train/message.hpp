@@ -17,7 +17,7 @@ enum class MessageKind : std::uint8_t {
   barrier = 6,     // a row has come to a sync
   release = 7,     // all rows have; `arrival` is when the last did
   observed = 8,    // weights of a replica's block, for an observation of the average
-  updated = 9,     // a block update has ended that row 0, which decides by itself, must know of
+  updated = 9,     // a block update has ended: to row 0, which may admit another microbatch of RPD
 };
 
 struct Message {

@@ -20,7 +20,8 @@ struct Instruction {
   Replica replica;
   Batch batch;
   UpdateCount read_update = Action::reads_newest;
-  Stage backward_to;  // the lowest stage on which the microbatch has a B
+  Stage backward_to;           // the lowest stage on which the microbatch has a B
+  Microbatch admitted_by{-1};  // the update that has to end before this forward begins; -1: none
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 

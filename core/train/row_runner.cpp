@@ -1,10 +1,12 @@
 #include "core/train/row_runner.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/error.hpp"
+#include "core/base/random.hpp"
 #include "core/base/tensor_math.hpp"
 
 namespace pipewright {
@@ -104,11 +106,9 @@ void RowRunner::check_header(const Message& message) const {
       break;
     case MessageKind::barrier:
     case MessageKind::release:
+    case MessageKind::updated:
       from = message.kind == MessageKind::release ? 0 : message.from_stage.value;
       shape = {1};
-      break;
-    case MessageKind::updated:
-      refuse("this row follows its plan");
       break;
     case MessageKind::weights:
     case MessageKind::average:
@@ -207,9 +207,11 @@ void RowRunner::release() {
   if (held_->loss) report_.losses.push_back(*held_->loss);
   if (held_->output) {
     Message& output = *held_->output;
-    auto& bytes = output.to_row > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
-    bytes += static_cast<std::int64_t>(output.tensor.bytes());
-    ++messages_sent_;
+    if (output.kind != MessageKind::updated) {
+      auto& bytes = output.to_row > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
+      bytes += static_cast<std::int64_t>(output.tensor.bytes());
+      ++messages_sent_;
+    }
     outbox_.send(std::move(output));
   }
   held_.reset();
@@ -239,8 +241,18 @@ VersionedBlock::Pin RowRunner::pin_for_read(const Instruction& instruction, Vers
   return block.pin();
 }
 
+/// Under an in-flight cap: whether the update that lets this forward begin has ended.
+bool RowRunner::is_admitted(const Instruction& instruction, Tick& ready) {
+  if (instruction.admitted_by < Microbatch(0)) return true;
+  const auto message = take(sync_messages_, MessageKind::updated, instruction.admitted_by);
+  if (!message) return false;
+  ready = std::max(ready, message->sent);
+  return true;
+}
+
 bool RowRunner::forward(const Instruction& instruction) {
   Tick ready = clock_;
+  if (!is_admitted(instruction, ready)) return false;
   Tensor x;
   if (!is_first()) {
     auto input = take(activations_, MessageKind::activation, instruction.microbatch);
@@ -329,6 +341,22 @@ RowRunner::Gradient& RowRunner::gradient_for(const Instruction& instruction) {
   return *spare;
 }
 
+void RowRunner::add_noise(Tensor& gradient, Microbatch m) const {
+  RandomStream draws(setup_.seed, DrawKind::gradient_noise,
+                     static_cast<std::uint32_t>(stage_.value), static_cast<std::uint64_t>(m.value));
+  const auto add = [&](auto* entries) {
+    for (Index i = 0; i < gradient.elements(); ++i) {
+      entries[i] += static_cast<std::remove_reference_t<decltype(*entries)>>(setup_.gradient_noise *
+                                                                             draws.normal());
+    }
+  };
+  if (gradient.dtype() == DType::float32) {
+    add(gradient.data<float>());
+  } else {
+    add(gradient.data<double>());
+  }
+}
+
 bool RowRunner::backward(const Instruction& instruction) {
   Tick ready = clock_;
   Tensor dout;
@@ -351,6 +379,7 @@ bool RowRunner::backward(const Instruction& instruction) {
   // weights(pin) checks that these are the weights that the forward used.
   Tensor dx = setup_.model->backward(instruction.batch, block.weights(at->pin), at->saved,
                                      std::move(dout), into, updates_this_block);
+  if (gradient != nullptr && setup_.gradient_noise > 0) add_noise(into, instruction.microbatch);
   if (gradient != nullptr && gradient->count++ > 0) add_to(gradient->sum, scratch_gradient_);
   const WeightVersion version = at->pin.version();
   finish(start, ActionKind::backward, instruction.microbatch, version);
@@ -379,6 +408,11 @@ void RowRunner::update(const Instruction& instruction) {
   ++contents_;
   if (setup_.header.one_block) drop_superseded();
   finish(start, ActionKind::update, instruction.microbatch, block.version());
+  if (setup_.header.in_flight_max > 0 && !is_first()) {
+    held_->output =
+        message(MessageKind::updated, Row(0), instruction.microbatch, instruction.replica,
+                block.version(), clock_, Tensor::zeros(setup_.model->dtype(), {1}));
+  }
 }
 
 RowReport RowRunner::take_report() {

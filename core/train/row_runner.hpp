@@ -2,12 +2,13 @@
 // with its neighbours. It does not know whether these are in the same process.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/fifo.hpp"
 #include "core/objectives/objective.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/sim/cost.hpp"
@@ -34,6 +35,8 @@ struct RowSetup {
   std::unique_ptr<StageModel> model;
   std::vector<VersionedBlock> blocks;  // one per replica of the row
   std::unique_ptr<Optimizer> outer;    // of LocalSGD's syncs; none: plain averaging
+  std::uint64_t seed = 0;              // of the noise
+  double gradient_noise = 0;           // standard deviation, added to every entry; 0: none
 };
 
 class RowRunner {
@@ -117,8 +120,10 @@ class RowRunner {
   bool backward(const Instruction& instruction);
   void update(const Instruction& instruction);
   VersionedBlock::Pin pin_for_read(const Instruction& instruction, VersionedBlock& block);
+  bool is_admitted(const Instruction& instruction, Tick& ready);
   void note_forward(Microbatch m);
   void drop_superseded();
+  void add_noise(Tensor& gradient, Microbatch m) const;
   Gradient& gradient_for(const Instruction& instruction);
   std::optional<Message> take(std::vector<Message>& inbox, MessageKind kind, Microbatch m,
                               std::optional<Replica> replica = std::nullopt);
@@ -156,13 +161,13 @@ class RowRunner {
   std::optional<Held> held_;
   std::vector<Message> on_the_way_;  // here already, to be used when their latency has passed
   std::vector<Message> activations_, gradients_, sync_messages_;
-  std::deque<Message> evaluations_;
-  std::deque<Observation> observations_;
+  Fifo<Message> evaluations_;
+  Fifo<Observation> observations_;
   std::vector<Stashed> stash_;
   std::vector<Saved> spare_saved_;
   std::vector<Gradient> gradients_due_;
   Tensor scratch_gradient_;
-  std::deque<Superseded> superseded_;
+  Fifo<Superseded> superseded_;
   std::vector<Microbatch> forwards_ahead_;  // done beyond the first that is not
   Microbatch next_forward_{0};
   std::uint64_t contents_ = 1;  // names the contents of the row's blocks: changes with them

@@ -39,6 +39,7 @@ Instruction instruction_of(const Action& action) {
   instruction.batch = action.batch;
   instruction.read_update = action.read_update;
   instruction.backward_to = action.backward_to;
+  instruction.admitted_by = action.admitted_by;
   return instruction;
 }
 
@@ -79,6 +80,7 @@ bool RunControl::plan(std::int64_t actions_max) {
       return true;
     }
     ++totals_.actions;
+    if (is_kept_) keep(*entry);
     totals_.makespan = entry->end;
     totals_.updates += entry->action.kind == ActionKind::update;
     totals_.microbatches += entry->action.kind == ActionKind::forward &&
@@ -105,24 +107,46 @@ void RunControl::begin_feeding() {
                            " are allowed: choose a larger distance");
     }
   }
-  planner_ = std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link);
+  if (is_kept_) {
+    planner_.reset();
+  } else {
+    planner_ =
+        std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link);
+  }
   stability_ = Stability(totals_.observations);
   for (RunSink* sink : sinks_) sink->begin(header_);
 }
 
-/// How far the plan is made ahead of what has come out. Real rows do not keep to the plan's pace:
-/// none may run out of work because another is far behind.
-bool RunControl::wants_more() const {
-  static constexpr std::size_t awaited_per_row_max = 512;
-  static constexpr std::size_t left_per_row_min = 256;
-  const std::size_t held = awaited_.size() + (measured_ ? measured_->held() : 0);
-  return held < awaited_per_row_max * rows_.size() ||
-         (measured_ && measured_->has_row_with_less_than(left_per_row_min));
+/// A plan of a few megabytes is not made twice.
+void RunControl::keep(const TimelineEntry& entry) {
+  static constexpr std::size_t kept_max = 100'000;
+  if (plan_.size() < kept_max) {
+    plan_.push_back(entry);
+  } else {
+    plan_ = {};
+    is_kept_ = false;
+  }
 }
 
-void RunControl::feed() {
-  while (!fed_all_ && wants_more()) {
-    const auto entry = planner_->next();
+std::optional<TimelineEntry> RunControl::next_planned() {
+  if (!is_kept_) return planner_->next();
+  if (plan_.empty()) return std::nullopt;
+  const TimelineEntry entry = plan_.front();
+  plan_.pop_front();
+  return entry;
+}
+
+/// How far the plan is handed out ahead of what has come out. Real rows do not keep to the plan's
+/// pace: none may run out of work because another is far behind.
+bool RunControl::wants_more(std::size_t ahead_per_row) const {
+  const std::size_t held = awaited_.size() + (measured_ ? measured_->held() : 0);
+  return held < ahead_per_row * rows_.size() ||
+         (measured_ && measured_->has_row_with_less_than(ahead_per_row / 2));
+}
+
+void RunControl::feed(std::size_t ahead_per_row) {
+  while (!fed_all_ && wants_more(ahead_per_row)) {
+    const auto entry = next_planned();
     if (entry) {
       feed_entry(*entry);
     } else {
@@ -215,13 +239,13 @@ void RunControl::feed_observation(Tick tick, std::int64_t updates) {
 std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
   if (!planned_ || divergence_) return std::nullopt;
   RowState& state = at(row);
-  if (state.queue.size() < size) feed();
+  // Two windows per row: one under way, one to come.
+  if (state.queue.size() < size) feed(2 * size);
   Window window;
   window.row = row;
   const std::size_t count = std::min(size, state.queue.size());
-  window.instructions.assign(state.queue.begin(),
-                             state.queue.begin() + static_cast<std::ptrdiff_t>(count));
-  state.queue.erase(state.queue.begin(), state.queue.begin() + static_cast<std::ptrdiff_t>(count));
+  window.instructions.assign(state.queue.begin(), state.queue.begin() + count);
+  state.queue.pop_front(count);
   window.last = fed_all_ && state.queue.empty();
   if (window.instructions.empty() && (!window.last || state.told_last)) return std::nullopt;
   state.told_last = window.last;
@@ -232,12 +256,12 @@ void RunControl::on_report(const RowReport& report) {
   RowState& row = at(report.row);
   if (measured_) {
     for (const ActionRecord& record : report.records) measured_->add(report.row, record);
-    row.observed.insert(row.observed.end(), report.observed.begin(), report.observed.end());
+    row.observed.append(report.observed.begin(), report.observed.end());
   } else {
-    row.records.insert(row.records.end(), report.records.begin(), report.records.end());
+    row.records.append(report.records.begin(), report.records.end());
   }
-  row.losses.insert(row.losses.end(), report.losses.begin(), report.losses.end());
-  values_.insert(values_.end(), report.values.begin(), report.values.end());
+  row.losses.append(report.losses.begin(), report.losses.end());
+  values_.append(report.values.begin(), report.values.end());
   row.bytes_to_next += report.bytes_to_next;
   row.bytes_to_previous += report.bytes_to_previous;
   drain();

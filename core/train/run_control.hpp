@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fifo.hpp"
 #include "core/sim/metrics.hpp"
 #include "core/train/job.hpp"
 #include "core/train/measured_order.hpp"
@@ -85,12 +86,12 @@ class RunControl {
 
  private:
   struct RowState {
-    std::deque<Instruction> queue;
+    Fifo<Instruction> queue;
     std::int64_t observations_fed = 0;
     bool told_last = false;
-    std::deque<ActionRecord> records;
-    std::deque<double> losses;
-    std::deque<Tick> observed;  // real clock
+    Fifo<ActionRecord> records;
+    Fifo<double> losses;
+    Fifo<Tick> observed;  // real clock
     std::int64_t bytes_to_next = 0;
     std::int64_t bytes_to_previous = 0;
     std::optional<RowFinal> final;
@@ -105,7 +106,9 @@ class RunControl {
 
   RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
   void begin_feeding();
-  void feed();
+  void keep(const TimelineEntry& entry);
+  std::optional<TimelineEntry> next_planned();
+  void feed(std::size_t ahead_per_row);
   void feed_entry(const TimelineEntry& entry);
   void feed_end();
   void feed_observation(Tick tick, std::int64_t updates);
@@ -113,7 +116,7 @@ class RunControl {
   void count_update_by_k(const TimelineEntry& entry);
   void drain();
   void drain_measured();
-  bool wants_more() const;
+  bool wants_more(std::size_t ahead_per_row) const;
   bool emit_planned(const TimelineEntry& planned);
   void emit_action(const TimelineEntry& entry, WeightVersion version);
   bool emit_observation(const Awaited& awaited);
@@ -125,7 +128,10 @@ class RunControl {
   std::vector<RunSink*> sinks_;
   ScheduleHeader header_;
   RunTotals totals_;
+
   std::unique_ptr<Simulator> planner_;
+  std::deque<TimelineEntry> plan_;  // all of it, unless it is too long to be kept
+  bool is_kept_ = true;
   bool planned_ = false;
   bool fed_all_ = false;
   std::int64_t observe_every_ = 0;  // ticks or updates; 0: never
@@ -135,10 +141,10 @@ class RunControl {
   std::int64_t updates_in_order_ = 0;        // of RPD: all up to this k have been fed
   std::vector<std::int64_t> updates_ahead_;  // and these beyond it
   std::vector<RowState> rows_;
-  std::deque<Awaited> awaited_;
+  Fifo<Awaited> awaited_;
   std::optional<MeasuredOrder> measured_;  // real clock
   Tick observed_until_{0};
-  std::deque<ObservationValue> values_;
+  Fifo<ObservationValue> values_;
   TimelineMetrics metrics_;
   Stability stability_;
   std::optional<Divergence> divergence_;

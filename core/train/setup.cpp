@@ -48,6 +48,8 @@ RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& 
   const JobConfig sized = job.sized(objective.shape());
   setup.cost = sized.cost;
   setup.link = sized.link;
+  setup.seed = job.seed;
+  setup.gradient_noise = job.gradient_noise;
   const Stage stage = setup.header.stage_of(row);
   setup.model = objective.make_stage(stage);
   const Tensor weights = starting_weights(job, *setup.model, files, stage);

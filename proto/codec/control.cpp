@@ -36,6 +36,7 @@ static void put(const Instruction& plain, v1::Instruction& message) {
   message.set_batch(count(plain.batch.value));
   message.set_read_update_plus_1(count(plain.read_update.value + 1));
   message.set_backward_to(id(plain.backward_to.value));
+  message.set_admitted_by_plus_1(count(plain.admitted_by.value + 1));
 }
 
 static Instruction get(const v1::Instruction& message) {
@@ -50,6 +51,8 @@ static Instruction get(const v1::Instruction& message) {
   plain.read_update =
       UpdateCount(wire::count_from(message.read_update_plus_1(), name, "read_update_plus_1") - 1);
   plain.backward_to = Stage(id_from(message.backward_to(), name, "backward_to"));
+  plain.admitted_by =
+      Microbatch(wire::count_from(message.admitted_by_plus_1(), name, "admitted_by_plus_1") - 1);
   return plain;
 }
 

@@ -1,11 +1,44 @@
 // One job, any number of ranks, the same bytes (DESIGN.md section 3): each rank count is compared
 // with the run in one process.
+#include <fstream>
+#include <map>
+
+#include "core/schedule/csv.hpp"
 #include "proto/codec/job_file.hpp"
 #include "tests/mpi/pool_runs.hpp"
 #include "tests/support/schedule_cases.hpp"
 
 namespace pipewright {
 namespace {
+
+/// Bytes that each row has sent to each neighbour are those of the schedule's sends: every F but
+/// the last stage's, and every B above the lowest stage that the microbatch comes back to.
+void expect_counted_sends(const Value& summary, const std::string& folder) {
+  static constexpr std::int64_t message_bytes =
+      5 * sizeof(double);  // a batch, in all of these jobs
+  std::ifstream in(folder + "/schedule.csv");
+  const Schedule schedule = read_csv(in, "schedule.csv");
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> expected, counted;
+  std::int64_t messages = 0;
+  for (std::size_t r = 0; r < schedule.rows.size(); ++r) {
+    const auto row = static_cast<std::int64_t>(r);
+    for (const Action& action : schedule.rows[r]) {
+      const bool sends_on =
+          action.kind == ActionKind::forward && action.stage.value + 1 < schedule.header.stages;
+      const bool sends_back =
+          action.kind == ActionKind::backward && action.stage > action.backward_to;
+      if (!sends_on && !sends_back) continue;
+      expected[{row, sends_on ? row + 1 : row - 1}] += message_bytes;
+      ++messages;
+    }
+  }
+  for (const Value& link : summary.at("links").as_list()) {
+    counted[{link.at("from").as_integer(), link.at("to").as_integer()}] =
+        link.at("bytes").as_integer();
+  }
+  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(summary.at("messages_sent").as_integer(), messages);
+}
 
 /// Runs `job` on all ranks and, on rank 0, compares its files with those of a run in one process.
 void expect_same_bytes(const Value& job) {
@@ -20,6 +53,7 @@ void expect_same_bytes(const Value& job) {
     EXPECT_FALSE(ranks.empty()) << name;
     EXPECT_TRUE(ranks == bytes_of((folder / "alone") + "/" + name)) << name << " differs";
   }
+  expect_counted_sends(result->summary, folder / "ranks");
 }
 
 Value generated(int stages, int microbatches, const char* more = "{}") {

@@ -42,6 +42,7 @@ inline std::vector<ScheduleCase> cases_of(const std::string& kind) {
     return with({"{stages: 1, updates: 10, delay_max: 3}", "{stages: 5, updates: 1, delay_max: 0}",
                  "{stages: 4, updates: 120, delay_max: 14}",
                  "{stages: 3, updates: 90, delay_max: 30, delays: max, in_flight_max: 9}",
+                 "{stages: 4, updates: 50, delay_max: 40, delays: max, in_flight_max: 1}",
                  "{stages: 6, updates: 100, delays: zero}",
                  "{stages: 5, updates: 100, delays: zero, in_flight_max: 1}",
                  "{stages: 4, updates: 90, delays: pipedream}",

@@ -54,6 +54,8 @@ int replay(const Options& options) {
   }
   tree.set("schedule", Value(Value::Map{{"file", std::move(file)}}));
   tree.set("clock", "virtual");
+  // The stored schedule has the batches in the order that they were shuffled into.
+  tree.set("shuffle", false);
   return execute(check_job(tree), options.execute);
 }
 
