@@ -195,6 +195,7 @@ std::string LineWriter::on_event(const Event& event) {
 }
 
 std::string LineWriter::on_point(const Point& point) {
+  if (point.series != Series::objective && point.series != Series::last_stage_loss) return {};
   // The loss is written only for jobs without an objective.
   if (point.series == Series::objective) {
     loss_ = {};

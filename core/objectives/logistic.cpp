@@ -38,10 +38,21 @@ double sum_and_gradient(double* z, const double* y, Index count, double scale) {
   return total;
 }
 
+/// The Hessian is X^T D X / n + l2 I with D at most 1/4.
+ObjectiveTheory theory_of(const linear::Data& data, double l2) {
+  const theory::RowMatrix x = linear::matrix_of(data);
+  ObjectiveTheory known;
+  if (const auto largest = theory::largest_gram_eigenvalue(x)) {
+    known.smoothness = *largest / (4 * static_cast<double>(data.examples)) + l2;
+  }
+  known.optimum = theory::logistic_minimum(x, data.targets, l2);
+  return known;
+}
+
 std::unique_ptr<Objective> load(const Value& parameters, const ObjectiveContext& context) {
   linear::Data data = linear::load_data(parameters.at("data"), context.files);
   map_to_two_classes(data.targets, data.where_target);
-  return linear::make_objective(std::move(data), {sum, sum_and_gradient},
+  return linear::make_objective(std::move(data), {sum, sum_and_gradient, theory_of},
                                 parameters.at("l2").as_real(),
                                 parameters.at("batch_size").as_integer(), context.stages);
 }

@@ -71,6 +71,23 @@ class StageModel {
                           double& value) = 0;
   /// Bytes of what evaluate() hands on.
   virtual std::int64_t evaluation_bytes() const = 0;
+
+  /// Whether full_gradient() is offered. Asked of every stage before a run that needs it.
+  virtual bool offers_full_gradient() const { return false; }
+  /// This stage's link of the chain back that gives the squared norm of the gradient of the full
+  /// objective, summed from the last stage to the first. `back` is what the stage after gave (empty
+  /// on the last, which is asked right after its evaluate() of the same weights); the result goes
+  /// to the stage before. Stage 0 gives an empty tensor and sets `norm_sq`. `weights` are those
+  /// that this stage was given in the evaluate() that the chain follows back.
+  virtual Tensor full_gradient(const Tensor& /*weights*/, Tensor /*back*/, double& /*norm_sq*/) {
+    PW_CHECK(false, "an objective was asked for a gradient that it does not offer");
+  }
+};
+
+/// What theory needs to know of an objective, as far as it is known.
+struct ObjectiveTheory {
+  std::optional<double> smoothness;  // L: the gradient's Lipschitz constant
+  std::optional<double> optimum;     // f*: the least value
 };
 
 /// Sizes of a problem, known once its data has been read.
@@ -84,6 +101,7 @@ struct ObjectiveShape {
   std::int64_t activation_bytes = 0;           // payload of one message between stages
   std::int64_t evaluation_bytes = 0;           // per stage and evaluation of the full objective
   std::int64_t data_bytes = 0;                 // what all stages together keep of the data
+  ObjectiveTheory theory;                      // of runs that ask for it
 
   std::int64_t parameters() const {
     std::int64_t sum = 0;
@@ -98,6 +116,8 @@ class Objective {
   virtual const ObjectiveShape& shape() const = 0;
   /// The part of one stage; keeps what it needs of the data, so the Objective may go afterwards.
   virtual std::unique_ptr<StageModel> make_stage(Stage stage) const = 0;
+  /// Computed when it is called; may take seconds.
+  virtual ObjectiveTheory theory() const { return {}; }
 };
 
 /// Whether the starting weights are zeros unless the job says otherwise.

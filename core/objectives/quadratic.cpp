@@ -19,6 +19,17 @@ double sum_and_gradient(double* z, const double* y, Index count, double scale) {
   return total;
 }
 
+/// L is the largest eigenvalue of the Hessian X^T X / n.
+ObjectiveTheory theory_of(const linear::Data& data, double /*l2*/) {
+  const theory::RowMatrix x = linear::matrix_of(data);
+  ObjectiveTheory known;
+  if (const auto largest = theory::largest_gram_eigenvalue(x)) {
+    known.smoothness = *largest / static_cast<double>(data.examples);
+  }
+  known.optimum = theory::least_squares_minimum(x, data.targets);
+  return known;
+}
+
 ParamSpec generate_parameter() {
   return ParamSpec::group_of(
       "generate", "a problem made from a seed, instead of data",
@@ -79,7 +90,8 @@ std::unique_ptr<Objective> load(const Value& parameters, const ObjectiveContext&
   }
   return linear::make_objective(
       data != nullptr ? linear::load_data(*data, context.files) : generate(*generated),
-      {sum, sum_and_gradient}, 0, parameters.at("batch_size").as_integer(), context.stages);
+      {sum, sum_and_gradient, theory_of}, 0, parameters.at("batch_size").as_integer(),
+      context.stages);
 }
 
 const Registration<ObjectiveKind> registration{

@@ -36,13 +36,21 @@ const ParamSpec& job_schema() {
        ParamSpec::group_of(
            "observe", "What is measured on the way.",
            {ParamSpec::one_of(
-               "objective",
-               "When the full objective is taken; by default at about 200 evenly spaced ticks.",
-               {ParamSpec::integer_of("every_ticks", "At every multiple.", "ticks").at_least(1),
-                ParamSpec::integer_of("every_updates", "After so many block updates.", "updates")
-                    .at_least(1),
-                ParamSpec::group_of("never", "Only the loss of the last stage.", {})})})
+                "objective",
+                "When the full objective is taken; by default at about 200 evenly spaced ticks.",
+                {ParamSpec::integer_of("every_ticks", "At every multiple.", "ticks").at_least(1),
+                 ParamSpec::integer_of("every_updates", "After so many block updates.", "updates")
+                     .at_least(1),
+                 ParamSpec::group_of("never", "Only the loss of the last stage.", {})}),
+            ParamSpec::boolean_of(
+                "theory",
+                "At each of these also ||grad f||^2, its running mean, the bound of Randomized "
+                "PipeDream and the gap f - f*.")
+                .or_default(false)})
            .or_default(Value::map()),
+       ParamSpec::real_of("target",
+                          "The summary says when the objective was first observed below it, and "
+                          "what that took."),
        ParamSpec::integer_of("seed", "Every random draw comes from it.").at_least(0).or_default(0),
        ParamSpec::boolean_of("shuffle",
                              "Another order of the batches in every epoch, drawn from the seed; "
@@ -250,6 +258,12 @@ JobConfig JobConfig::from(const Value& given) {
     if (config.observe_by == ObserveBy::ticks && tick) {
       config.observe_every = to_nanoseconds(config.observe_every, *tick, "every_ticks");
     }
+  }
+  if (const Value* on = checked.at("observe").find("theory")) config.theory = on->as_bool();
+  if (const Value* target = checked.find("target")) config.target = target->as_real();
+  if (config.observe_by == ObserveBy::never && (config.theory || config.target)) {
+    throw ParamError(config.theory ? "observe.theory" : "target",
+                     "needs the objective, which `observe: {objective: never}` leaves out");
   }
   return config;
 }

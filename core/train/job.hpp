@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/params.hpp"
@@ -41,6 +42,8 @@ struct JobConfig {
   bool is_real = false;  // the clock: a tick is then a nanosecond of the machine's
   ObserveBy observe_by = ObserveBy::evenly;
   std::int64_t observe_every = 0;
+  bool theory = false;           // also what theory speaks of, at every observation
+  std::optional<double> target;  // of the objective
   std::uint64_t seed = 0;
   bool shuffle = false;
   double gradient_noise = 0;  // standard deviation

@@ -18,6 +18,7 @@ enum class MessageKind : std::uint8_t {
   release = 7,     // all rows have; `arrival` is when the last did
   observed = 8,    // weights of a replica's block, for an observation of the average
   updated = 9,     // a block update has ended: to row 0, which may admit another microbatch of RPD
+  full_gradient = 10,  // of the full objective, on its way back to the stage before
 };
 
 struct Message {

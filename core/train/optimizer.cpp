@@ -62,6 +62,13 @@ class Sgd : public Optimizer {
   Tensor velocity_;
 };
 
+std::optional<double> plain_step(const Value& parameters) {
+  const double step = parameters.at("learning_rate").as_real();
+  const bool is_plain = parameters.at("momentum").as_real() == 0 &&
+                        parameters.at("weight_decay").as_real() == 0 && step > 0;
+  return is_plain ? std::optional(step) : std::nullopt;
+}
+
 OptimizerKind sgd_kind() {
   return {.kind = "sgd",
           .summary = "Stochastic gradient descent with optional momentum and weight decay.",
@@ -75,7 +82,8 @@ OptimizerKind sgd_kind() {
                    .at_least(0)
                    .or_default(0.0),
                ParamSpec::boolean_of("nesterov", "Nesterov's form of momentum.").or_default(false)},
-          .make = [](const Value& parameters) { return std::make_unique<Sgd>(parameters); }};
+          .make = [](const Value& parameters) { return std::make_unique<Sgd>(parameters); },
+          .plain_step = plain_step};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/base/registry.hpp"
 #include "core/base/tensor.hpp"
@@ -24,6 +25,8 @@ struct OptimizerKind {
   std::vector<ParamSpec> parameters;
   /// One optimizer for one block; `parameters` have been checked.
   std::function<std::unique_ptr<Optimizer>(const Value& parameters)> make;
+  /// gamma, where every update is w - gamma g and nothing else; nothing otherwise.
+  std::function<std::optional<double>(const Value& parameters)> plain_step = {};
 };
 
 using OptimizerRegistry = Registry<OptimizerKind>;

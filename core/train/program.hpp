@@ -53,7 +53,11 @@ struct RowReport {
   std::vector<ActionRecord> records;
   std::vector<double> losses;            // of each F on a last stage, in order
   std::vector<ObservationValue> values;  // of each observation whose chain ended here, in order
-  std::int64_t bytes_to_next = 0;        // sent since the last report
+  // Of runs with theory: the squared norm of the full gradient of each observation whose chain back
+  // ended here, and the norm of the gradient of each U, in order.
+  std::vector<ObservationValue> gradients;
+  std::vector<double> update_norms;
+  std::int64_t bytes_to_next = 0;  // sent since the last report
   std::int64_t bytes_to_previous = 0;
   std::vector<Tick> observed;  // real clock: end of the action before each observation executed
 };

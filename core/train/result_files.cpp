@@ -27,12 +27,14 @@ ResultFiles::ResultFiles(std::string folder)
   objective_.pending = "tick,updates,value\n";
   loss_.pending = "tick,microbatch,value\n";
   timeline_.pending = "stage,kind,microbatch,replica,start,end\n";
+  // One of an earlier run must not stand beside this one's curve.
+  std::remove((folder_ + "/theory.csv").c_str());
 }
 
 const std::vector<std::string>& ResultFiles::names() {
-  static const std::vector<std::string> names{"objective.csv", "last_stage_loss.csv",
-                                              "schedule.csv",  "timeline.csv",
-                                              "weights.npy",   "summary.json"};
+  static const std::vector<std::string> names{
+      "objective.csv", "last_stage_loss.csv", "schedule.csv", "timeline.csv",
+      "theory.csv",    "weights.npy",         "summary.json"};
   return names;
 }
 
@@ -101,8 +103,28 @@ void ResultFiles::objective(Tick tick, UpdateCount updates, double value) {
   flush_if_full(objective_);
 }
 
+void ResultFiles::theory(const TheoryRow& row) {
+  if (!theory_) {
+    theory_ = open("theory.csv");
+    theory_->pending = "tick,updates,gradient_norm_sq,gradient_norm_sq_mean,bound,gap\n";
+  }
+  std::string& out = theory_->pending;
+  append_number(out, row.tick.value);
+  out += ',';
+  append_number(out, row.updates.value);
+  for (const std::optional<double> value :
+       {std::optional(row.gradient_norm_sq), std::optional(row.gradient_norm_sq_mean), row.bound,
+        row.gap}) {
+    out += ',';
+    if (value) append_number(out, *value);  // empty: unknown
+  }
+  out += '\n';
+  flush_if_full(*theory_);
+}
+
 void ResultFiles::finish(const Value& summary, const Tensor& weights) {
   for (TextFile* file : {&objective_, &loss_, &schedule_, &timeline_}) close(*file);
+  if (theory_) close(*theory_);
   const std::string weights_path = folder_ + "/weights.npy";
   // Those of an earlier run must not stand beside this one's curve.
   if (weights.empty()) {

@@ -1,8 +1,10 @@
 // The files that a run leaves (DESIGN.md section 9): objective.csv, last_stage_loss.csv,
-// schedule.csv, timeline.csv while it goes, weights.npy and summary.json at its end.
+// schedule.csv, timeline.csv and (of runs that ask for it) theory.csv while it goes, weights.npy
+// and summary.json at its end.
 #pragma once
 
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "core/train/run_control.hpp"
@@ -18,12 +20,13 @@ class ResultFiles : public RunSink {
   void action(const TimelineEntry& entry) override;
   void loss(Tick tick, Microbatch microbatch, double value) override;
   void objective(Tick tick, UpdateCount updates, double value) override;
+  void theory(const TheoryRow& row) override;
 
   /// Writes what comes at the end (no weights if `weights` is empty) and closes all. Throws
   /// DataError when something could not be written (now or before).
   void finish(const Value& summary, const Tensor& weights);
 
-  /// Every file that finish() leaves, in a fixed order.
+  /// Every file that finish() may leave, in a fixed order.
   static const std::vector<std::string>& names();
 
  private:
@@ -38,6 +41,7 @@ class ResultFiles : public RunSink {
 
   std::string folder_;
   TextFile objective_, loss_, schedule_, timeline_;
+  std::optional<TextFile> theory_;  // from its first row on
 };
 
 }  // namespace pipewright

@@ -21,6 +21,11 @@ void add_to(Tensor& sum, const Tensor& more) {
   }
 }
 
+double norm_of(const Tensor& tensor) {
+  if (tensor.dtype() == DType::float32) return vec<float>(tensor).cast<double>().norm();
+  return vec<double>(tensor).norm();
+}
+
 void divide(Tensor& sum, int by) {
   if (sum.dtype() == DType::float32) {
     vec<float>(sum) /= static_cast<float>(by);
@@ -77,6 +82,9 @@ void RowRunner::deliver(Message message) {
     case MessageKind::evaluation:
       evaluations_.push_back(std::move(message));
       return;
+    case MessageKind::full_gradient:
+      full_gradients_.push_back(std::move(message));
+      return;
     default:
       sync_messages_.push_back(std::move(message));
   }
@@ -101,7 +109,8 @@ void RowRunner::check_header(const Message& message) const {
       shape = setup_.model->activation_shape();
       break;
     case MessageKind::evaluation:
-      --from;
+    case MessageKind::full_gradient:
+      from += message.kind == MessageKind::full_gradient ? 1 : -1;
       shape = message.tensor.shape();  // the model checks what only it knows
       break;
     case MessageKind::barrier:
@@ -133,7 +142,7 @@ RowRunner::Step RowRunner::step() {
   take_what_has_come();
   if (at_ == program_.size()) {
     if (!no_more_) return Step::starved;
-    return observations_.empty() ? Step::finished : Step::blocked;
+    return observations_.empty() && going_back_.empty() ? Step::finished : Step::blocked;
   }
   if (!execute(program_[at_])) return Step::blocked;
   ++at_;
@@ -401,6 +410,7 @@ void RowRunner::update(const Instruction& instruction) {
   Gradient& gradient = gradient_for(instruction);
   PW_CHECK(gradient.count > 0, describe() << " has no gradient");
   if (gradient.count > 1) divide(gradient.sum, gradient.count);
+  if (setup_.theory) report_.update_norms.push_back(norm_of(gradient.sum));
   VersionedBlock& block = block_of(instruction.replica);
   if (setup_.header.one_block) superseded_.push_back({instruction.microbatch, block.pin()});
   block.update(gradient.sum);

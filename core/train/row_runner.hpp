@@ -37,6 +37,7 @@ struct RowSetup {
   std::unique_ptr<Optimizer> outer;    // of LocalSGD's syncs; none: plain averaging
   std::uint64_t seed = 0;              // of the noise
   double gradient_noise = 0;           // standard deviation, added to every entry; 0: none
+  bool theory = false;                 // full gradients at observations, norms of the updates'
 };
 
 class RowRunner {
@@ -63,7 +64,8 @@ class RowRunner {
   /// What has been done since the last report.
   RowReport take_report();
   bool has_report() const {
-    return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty();
+    return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty() ||
+           !report_.gradients.empty();
   }
   std::size_t records() const { return report_.records.size(); }
   RowFinal take_final();
@@ -148,6 +150,9 @@ class RowRunner {
   void continue_observations();
   bool complete(Observation& observation);
   void finish_average(Observation& observation);
+  const Tensor& weights_of(const Observation& observation) const;
+  void evaluate(Observation observation, Tensor partial);
+  void give_full_gradient(Observation observation, Tensor back);
 
   RowSetup setup_;
   Outbox& outbox_;
@@ -163,6 +168,8 @@ class RowRunner {
   std::vector<Message> activations_, gradients_, sync_messages_;
   Fifo<Message> evaluations_;
   Fifo<Observation> observations_;
+  Fifo<Message> full_gradients_;
+  Fifo<Observation> going_back_;  // evaluated; their full gradient has not come back yet
   std::vector<Stashed> stash_;
   std::vector<Saved> spare_saved_;
   std::vector<Gradient> gradients_due_;

@@ -22,6 +22,13 @@ Tensor difference(const Tensor& a, const Tensor& b) {
   return out;
 }
 
+/// Observations are taken in their order, from row to row.
+void check_turn(const Message& message, std::int64_t number, const std::string& where) {
+  if (message.microbatch.value == number) return;
+  throw ProtocolError(where + " received observation " + std::to_string(message.microbatch.value) +
+                      ", not " + std::to_string(number));
+}
+
 }  // namespace
 
 /// A sync is a barrier over all rows and a mean over the replicas. The row of replica 0 of a stage
@@ -188,35 +195,64 @@ bool RowRunner::complete(Observation& observation) {
 }
 
 void RowRunner::continue_observations() {
-  while (!observations_.empty()) {
-    Observation& observation = observations_.front();
-    if (!complete(observation)) return;
+  while (!observations_.empty() && complete(observations_.front())) {
     Tensor partial;
     if (!is_first()) {
-      if (evaluations_.empty()) return;
-      if (evaluations_.front().microbatch.value != observation.number) {
-        throw ProtocolError(describe() + " received observation " +
-                            std::to_string(evaluations_.front().microbatch.value) + ", not " +
-                            std::to_string(observation.number));
-      }
+      if (evaluations_.empty()) break;
+      check_turn(evaluations_.front(), observations_.front().number, describe());
       partial = std::move(evaluations_.front().tensor);
       evaluations_.pop_front();
     }
-    VersionedBlock& block = setup_.blocks.front();
-    const bool is_pinned = setup_.header.replicas == 1;
-    const Tensor& weights = is_pinned ? block.weights(observation.pin) : observation.average;
-    double value = 0;
-    partial = setup_.model->evaluate(weights, observation.contents, std::move(partial), value);
-    const std::int64_t number = observation.number;
-    if (is_pinned) block.unpin(observation.pin);
+    Observation observation = std::move(observations_.front());
     observations_.pop_front();
-    if (is_last()) {
-      report_.values.push_back({number, value});
-    } else {
-      send(MessageKind::evaluation, Row(setup_.row.value + 1), Microbatch(number), Replica(0), {},
-           clock_, std::move(partial));
-    }
+    evaluate(std::move(observation), std::move(partial));
   }
+  while (!going_back_.empty() && !full_gradients_.empty()) {
+    check_turn(full_gradients_.front(), going_back_.front().number, describe());
+    Tensor back = std::move(full_gradients_.front().tensor);
+    full_gradients_.pop_front();
+    Observation observation = std::move(going_back_.front());
+    going_back_.pop_front();
+    give_full_gradient(std::move(observation), std::move(back));
+  }
+}
+
+const Tensor& RowRunner::weights_of(const Observation& observation) const {
+  const bool is_pinned = setup_.header.replicas == 1;
+  return is_pinned ? setup_.blocks.front().weights(observation.pin) : observation.average;
+}
+
+/// A link of the chain that gives the full objective; the last stage begins the one back.
+void RowRunner::evaluate(Observation observation, Tensor partial) {
+  double value = 0;
+  partial = setup_.model->evaluate(weights_of(observation), observation.contents,
+                                   std::move(partial), value);
+  if (is_last()) {
+    report_.values.push_back({observation.number, value});
+  } else {
+    send(MessageKind::evaluation, Row(setup_.row.value + 1), Microbatch(observation.number),
+         Replica(0), {}, clock_, std::move(partial));
+  }
+  if (setup_.theory && !is_last()) {
+    going_back_.push_back(std::move(observation));
+  } else if (setup_.theory) {
+    give_full_gradient(std::move(observation), {});
+  } else if (setup_.header.replicas == 1) {
+    setup_.blocks.front().unpin(observation.pin);
+  }
+}
+
+/// A link of the chain back, after which the observation is over here.
+void RowRunner::give_full_gradient(Observation observation, Tensor back) {
+  double norm_sq = 0;
+  back = setup_.model->full_gradient(weights_of(observation), std::move(back), norm_sq);
+  if (is_first()) {
+    report_.gradients.push_back({observation.number, norm_sq});
+  } else {
+    send(MessageKind::full_gradient, Row(setup_.row.value - 1), Microbatch(observation.number),
+         Replica(0), {}, clock_, std::move(back));
+  }
+  if (setup_.header.replicas == 1) setup_.blocks.front().unpin(observation.pin);
 }
 
 }  // namespace pipewright

@@ -23,12 +23,14 @@ class LocalRows : public Outbox {
   }
 
   void send(Message message) override {
+    sent_ = true;
     rows_[static_cast<std::size_t>(message.to_row.value)]->deliver(std::move(message));
   }
 
   /// One turn: each row works until it waits for something. False when no row could do anything.
   bool turn(RunControl& control) {
     bool moved = false;
+    sent_ = false;
     for (const auto& row : rows_) {
       while (true) {
         const RowRunner::Step step = row->step();
@@ -45,7 +47,8 @@ class LocalRows : public Outbox {
       }
       if (row->has_report()) control.on_report(row->take_report());
     }
-    return moved;
+    // What a row does for observations is no step, but another row may wait for it.
+    return moved || sent_;
   }
 
   void finish(RunControl& control) {
@@ -55,6 +58,7 @@ class LocalRows : public Outbox {
  private:
   const VirtualClock time_;
   std::vector<std::unique_ptr<RowRunner>> rows_;
+  bool sent_ = false;
 };
 
 void check_cancelled(const RunHooks& hooks) {
@@ -77,7 +81,7 @@ RunResult run_in_process(const JobConfig& job, const Objective& objective, FileS
                      "mpirun -n RANKS pipewright-worker --run JOB.yaml --out DIR. Here it can run "
                      "with --set clock=virtual");
   }
-  RunControl control(job, objective.shape(), std::move(sinks));
+  RunControl control(job, shape_for(job, objective), std::move(sinks));
   while (!control.plan(100'000)) check_cancelled(hooks);
   LocalRows rows(job, files, objective);
   while (!control.divergence()) {

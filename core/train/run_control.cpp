@@ -7,7 +7,6 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/train/mean.hpp"
-#include "core/train/plan_value.hpp"
 
 namespace pipewright {
 
@@ -67,6 +66,7 @@ RunControl::RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*
       rows_(static_cast<std::size_t>(header_.rows())),
       metrics_(header_) {
   if (job_.is_real) measured_.emplace(header_.rows());
+  if (job_.theory) theory_.emplace(job_, shape_.theory);
 }
 
 RunControl::~RunControl() = default;
@@ -262,6 +262,8 @@ void RunControl::on_report(const RowReport& report) {
   }
   row.losses.append(report.losses.begin(), report.losses.end());
   values_.append(report.values.begin(), report.values.end());
+  row.update_norms.append(report.update_norms.begin(), report.update_norms.end());
+  gradients_.append(report.gradients.begin(), report.gradients.end());
   row.bytes_to_next += report.bytes_to_next;
   row.bytes_to_previous += report.bytes_to_previous;
   drain();
@@ -318,6 +320,12 @@ void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) 
                        std::to_string(expected.value));
     }
   }
+  if (theory_ && entry.action.kind == ActionKind::update) {
+    RowState& row = at(entry.row);
+    if (row.update_norms.empty()) fault(entry, "no norm of its gradient");
+    theory_->update(row.update_norms.front());
+    row.update_norms.pop_front();
+  }
   for (RunSink* sink : sinks_) sink->action(entry);
   if (is_forward && entry.action.stage.value + 1 == header_.stages) {
     RowState& row = at(entry.row);
@@ -345,7 +353,7 @@ std::optional<Tick> RunControl::measured_tick_of_observation() const {
 }
 
 bool RunControl::emit_observation(const Awaited& awaited) {
-  if (values_.empty()) return false;
+  if (values_.empty() || (theory_ && gradients_.empty())) return false;
   Tick tick = awaited.tick;
   if (measured_) {
     const auto measured = measured_tick_of_observation();
@@ -353,23 +361,37 @@ bool RunControl::emit_observation(const Awaited& awaited) {
     tick = observed_until_ = *measured;
     for (RowState& row : rows_) row.observed.pop_front();
   }
-  const ObservationValue observed = values_.front();
-  values_.pop_front();
-  if (observed.observation != awaited.observation) {
-    throw ProtocolError("observation " + std::to_string(observed.observation) +
-                        " came where number " + std::to_string(awaited.observation) +
-                        " was to come");
-  }
-  const double value = observed.value;
+  const auto take = [&](Fifo<ObservationValue>& values) {
+    const ObservationValue observed = values.front();
+    values.pop_front();
+    if (observed.observation != awaited.observation) {
+      throw ProtocolError("observation " + std::to_string(observed.observation) +
+                          " came where number " + std::to_string(awaited.observation) +
+                          " was to come");
+    }
+    return observed.value;
+  };
+  const double value = take(values_);
   if (!objective_first_) objective_first_ = value;
   stability_.add(tick, value);
   objective_last_ = value;
   if (!objective_best_ || value < *objective_best_) objective_best_ = value;
-  for (RunSink* sink : sinks_) {
-    sink->objective(tick, UpdateCount(awaited.updates), value);
+  note_target(tick, awaited.updates, value);
+  const UpdateCount updates(awaited.updates);
+  for (RunSink* sink : sinks_) sink->objective(tick, updates, value);
+  if (theory_) {
+    const std::int64_t delay = std::max<std::int64_t>(0, metrics_.versions().delay().max());
+    const TheoryRow row = theory_->observe(tick, updates, value, take(gradients_), delay);
+    for (RunSink* sink : sinks_) sink->theory(row);
   }
   check_finite(value, tick, "the objective");
   return true;
+}
+
+/// All that has ended by the observation, in the global order, has been counted by now.
+void RunControl::note_target(Tick tick, std::int64_t updates, double value) {
+  if (!job_.target || target_ || !(value < *job_.target)) return;
+  target_ = Reached{tick, updates, metrics_.microbatches(), metrics_.messages_sent()};
 }
 
 void RunControl::check_finite(double value, Tick tick, const char* what) {
@@ -407,68 +429,6 @@ Tensor RunControl::weights() const {
     offset += mean.bytes();
   }
   return all;
-}
-
-Value RunControl::summary() const {
-  const auto number = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
-  Value value = Value::map();
-  value.set("name", job_.name);
-  value.set("objective", job_.objective_kind);
-  value.set("schedule", job_.schedule_kind);
-  value.set("optimizer", job_.optimizer_kind);
-  value.set("stages", header_.stages);
-  value.set("parameters", shape_.parameters());
-  value.set("seed", static_cast<std::int64_t>(job_.seed));
-  value.set("objective_first", number(objective_first_));
-  value.set("objective_last", number(objective_last_));
-  value.set("objective_best", number(objective_best_));
-  value.set("last_stage_loss", number(loss_last_));
-  if (divergence_) {
-    Value diverged = Value::map();
-    diverged.set("tick", divergence_->tick.value);
-    diverged.set("what", divergence_->what);
-    value.set("diverged", std::move(diverged));
-  } else {
-    value.set("diverged", false);
-  }
-  value.set("clock", measured_ ? "real" : "virtual");
-  if (measured_) value.set("planned_makespan_ticks", totals_.makespan.value);
-  stability_.describe(
-      value,
-      divergence_ ? divergence_->what + " at tick " + std::to_string(divergence_->tick.value) : "");
-  const Value planned = plan_value(job_, metrics_, &shape_);
-  for (const auto& [key, part] : planned.as_map()) value.set(key, part);
-  Value links = Value::list();
-  std::int64_t messages = 0;
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const auto add = [&](std::int64_t bytes, std::int64_t to) {
-      if (bytes == 0) return;
-      Value link = Value::map();
-      link.set("from", static_cast<std::int64_t>(r));
-      link.set("to", to);
-      link.set("bytes", bytes);
-      links.as_list().push_back(std::move(link));
-    };
-    add(rows_[r].bytes_to_next, static_cast<std::int64_t>(r) + 1);
-    add(rows_[r].bytes_to_previous, static_cast<std::int64_t>(r) - 1);
-    if (!rows_[r].final) continue;
-    messages += rows_[r].final->messages_sent;
-    Value& stage = value.find("per_stage")
-                       ->as_list()[static_cast<std::size_t>(
-                           header_.stage_of(Row(static_cast<std::int32_t>(r))).value)];
-    const Value* before = stage.find("stash_bytes_max");
-    stage.set("stash_bytes_max",
-              (before != nullptr ? before->as_integer() : 0) + rows_[r].final->stash_bytes_max);
-  }
-  // Where the rows of a diverged run stopped is not part of its result, and formulas are of whole
-  // runs.
-  if (divergence_) {
-    value.set("known", Value::list());
-  } else {
-    value.set("messages_sent", messages);
-    value.set("links", std::move(links));
-  }
-  return value;
 }
 
 }  // namespace pipewright

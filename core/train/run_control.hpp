@@ -17,6 +17,7 @@
 #include "core/train/measured_order.hpp"
 #include "core/train/program.hpp"
 #include "core/train/stability.hpp"
+#include "core/train/theory_tracker.hpp"
 
 namespace pipewright {
 
@@ -32,6 +33,8 @@ class RunSink {
   virtual void loss(Tick, Microbatch, double) {}
   /// The full objective with every update that had ended by `tick`.
   virtual void objective(Tick, UpdateCount, double) {}
+  /// After each objective of a run with theory.
+  virtual void theory(const TheoryRow&) {}
 };
 
 struct RunTotals {
@@ -92,6 +95,7 @@ class RunControl {
     Fifo<ActionRecord> records;
     Fifo<double> losses;
     Fifo<Tick> observed;  // real clock
+    Fifo<double> update_norms;
     std::int64_t bytes_to_next = 0;
     std::int64_t bytes_to_previous = 0;
     std::optional<RowFinal> final;
@@ -102,6 +106,14 @@ class RunControl {
     std::int64_t observation = -1;
     Tick tick;                 // of the observation
     std::int64_t updates = 0;  // that it counts
+  };
+
+  /// The first observation below the target, and what had been done by then.
+  struct Reached {
+    Tick tick;
+    std::int64_t updates = 0;
+    std::int64_t microbatches = 0;
+    std::int64_t messages = 0;
   };
 
   RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
@@ -121,6 +133,8 @@ class RunControl {
   void emit_action(const TimelineEntry& entry, WeightVersion version);
   bool emit_observation(const Awaited& awaited);
   std::optional<Tick> measured_tick_of_observation() const;
+  void note_target(Tick tick, std::int64_t updates, double value);
+  Value target_value() const;
   void check_finite(double value, Tick tick, const char* what);
 
   JobConfig job_;
@@ -144,10 +158,12 @@ class RunControl {
   Fifo<Awaited> awaited_;
   std::optional<MeasuredOrder> measured_;  // real clock
   Tick observed_until_{0};
-  Fifo<ObservationValue> values_;
+  Fifo<ObservationValue> values_, gradients_;
   TimelineMetrics metrics_;
   Stability stability_;
   std::optional<Divergence> divergence_;
+  std::optional<TheoryTracker> theory_;
+  std::optional<Reached> target_;
   std::optional<double> objective_first_, objective_last_, objective_best_, loss_last_;
 };
 

@@ -41,6 +41,12 @@ Tensor starting_weights(const JobConfig& job, const StageModel& model, FileSourc
 
 }  // namespace
 
+ObjectiveShape shape_for(const JobConfig& job, const Objective& objective) {
+  ObjectiveShape shape = objective.shape();
+  if (job.theory) shape.theory = objective.theory();
+  return shape;
+}
+
 RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& files, Row row) {
   RowSetup setup;
   setup.row = row;
@@ -52,6 +58,11 @@ RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& 
   setup.gradient_noise = job.gradient_noise;
   const Stage stage = setup.header.stage_of(row);
   setup.model = objective.make_stage(stage);
+  setup.theory = job.theory;
+  if (job.theory && !setup.model->offers_full_gradient()) {
+    throw ParamError("observe.theory", "the objective " + job.objective_kind +
+                                           " does not offer its full gradient; leave it out");
+  }
   const Tensor weights = starting_weights(job, *setup.model, files, stage);
   for (int r = 0; r < setup.header.replicas_of_row(); ++r) {
     setup.blocks.emplace_back(weights.clone(),

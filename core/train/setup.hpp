@@ -6,8 +6,12 @@
 
 namespace pipewright {
 
+/// Sizes of the problem; with what theory needs to know, which may take seconds to compute, if the
+/// job asks for it.
+ObjectiveShape shape_for(const JobConfig& job, const Objective& objective);
+
 /// The row's model, starting weights and optimizers. Throws DataError for weight files that do not
-/// fit.
+/// fit, ParamError where the objective does not offer what `observe` asks for.
 RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& files, Row row);
 
 }  // namespace pipewright

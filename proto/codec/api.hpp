@@ -60,12 +60,19 @@ struct SubmitReply {
   std::uint32_t id = 0;
 };
 
-enum class Series { objective = 1, last_stage_loss = 2 };
+enum class Series {
+  objective = 1,
+  last_stage_loss = 2,
+  gradient_norm_sq = 3,
+  gradient_norm_sq_mean = 4,
+  bound = 5,
+  gap = 6
+};
 
 struct Point {
   Series series = Series::objective;
   std::int64_t tick = 0;
-  std::int64_t updates = 0;     // objective
+  std::int64_t updates = 0;     // all but the loss
   std::int64_t microbatch = 0;  // last-stage loss
   double value = 0;
 };

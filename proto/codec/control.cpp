@@ -90,6 +90,11 @@ static void put(const RowReport& plain, v1::RowReport& message) {
     message.add_observation(count(value.observation));
     message.add_observation_value(value.value);
   }
+  for (const ObservationValue& gradient : plain.gradients) {
+    message.add_gradient_observation(count(gradient.observation));
+    message.add_gradient_norm_sq(gradient.value);
+  }
+  message.mutable_update_norm()->Add(plain.update_norms.begin(), plain.update_norms.end());
   message.set_bytes_to_next(count(plain.bytes_to_next));
   message.set_bytes_to_previous(count(plain.bytes_to_previous));
   for (const Tick tick : plain.observed) message.add_observed_tick(count(tick.value));
@@ -112,6 +117,9 @@ static RowReport get(const v1::RowReport& message) {
   if (message.observation_size() != message.observation_value_size()) {
     wire::refuse(name, "observation and observation_value differ in length");
   }
+  if (message.gradient_observation_size() != message.gradient_norm_sq_size()) {
+    wire::refuse(name, "gradient_observation and gradient_norm_sq differ in length");
+  }
   RowReport plain;
   plain.row = Row(id_from(message.row(), name, "row"));
   plain.records.reserve(static_cast<std::size_t>(records));
@@ -131,6 +139,12 @@ static RowReport get(const v1::RowReport& message) {
     plain.values.push_back({wire::count_from(message.observation(i), name, "observation"),
                             message.observation_value(i)});
   }
+  for (int i = 0; i < message.gradient_observation_size(); ++i) {
+    plain.gradients.push_back(
+        {wire::count_from(message.gradient_observation(i), name, "gradient_observation"),
+         message.gradient_norm_sq(i)});
+  }
+  plain.update_norms.assign(message.update_norm().begin(), message.update_norm().end());
   plain.bytes_to_next = wire::count_from(message.bytes_to_next(), name, "bytes_to_next");
   plain.bytes_to_previous =
       wire::count_from(message.bytes_to_previous(), name, "bytes_to_previous");
@@ -181,6 +195,8 @@ static void put(const ObjectiveShape& plain, v1::ObjectiveShape& message) {
   message.set_activation_bytes(count(plain.activation_bytes));
   message.set_evaluation_bytes(count(plain.evaluation_bytes));
   message.set_data_bytes(count(plain.data_bytes));
+  if (plain.theory.smoothness) message.set_smoothness(*plain.theory.smoothness);
+  if (plain.theory.optimum) message.set_optimum(*plain.theory.optimum);
 }
 
 static ObjectiveShape get(const v1::ObjectiveShape& message) {
@@ -200,6 +216,8 @@ static ObjectiveShape get(const v1::ObjectiveShape& message) {
   plain.activation_bytes = wire::count_from(message.activation_bytes(), name, "activation_bytes");
   plain.evaluation_bytes = wire::count_from(message.evaluation_bytes(), name, "evaluation_bytes");
   plain.data_bytes = wire::count_from(message.data_bytes(), name, "data_bytes");
+  if (message.has_smoothness()) plain.theory.smoothness = message.smoothness();
+  if (message.has_optimum()) plain.theory.optimum = message.optimum();
   return plain;
 }
 

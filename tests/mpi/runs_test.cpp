@@ -47,8 +47,10 @@ void expect_same_bytes(const Value& job) {
   if (!result) return;
   ASSERT_EQ(result->outcome, RunOutcome::succeeded) << result->message;
   run_here(job, folder / "alone");
-  for (const char* name :
-       {"weights.npy", "objective.csv", "timeline.csv", "schedule.csv", "last_stage_loss.csv"}) {
+  std::vector<std::string> names{"weights.npy", "objective.csv", "timeline.csv", "schedule.csv",
+                                 "last_stage_loss.csv"};
+  if (JobConfig::from(check_job(job)).theory) names.push_back("theory.csv");
+  for (const std::string& name : names) {
     const std::string ranks = bytes_of((folder / "ranks") + "/" + name);
     EXPECT_FALSE(ranks.empty()) << name;
     EXPECT_TRUE(ranks == bytes_of((folder / "alone") + "/" + name)) << name << " differs";
@@ -110,6 +112,23 @@ TEST(SameBytes, DurationsAndObservationsByUpdates) {
   expect_same_bytes(generated(3, 50,
                               "{cost: {forward: 250us, backward: 500us}, link: {latency: 5ms},"
                               " observe: {objective: {every_updates: 7}}}"));
+}
+
+TEST(SameBytes, WithTheory) {
+  const Value pipedream =
+      generated(5, 60, "{observe: {objective: {every_ticks: 3}, theory: true}, target: 2}");
+  expect_same_bytes(pipedream);
+  for (const char* placement : {"colocated", "spread"}) {
+    Value job = job_with({"local_sgd", parameters_from("{stages: 3, replicas: 4, local_steps: 2,"
+                                                       " microbatches: 30}")});
+    set_path(job, "schedule.local_sgd.placement", placement);
+    set_path(job, "observe.theory", true);
+    expect_same_bytes(job);
+  }
+  Value rpd = job_with(
+      {"rpd", parameters_from("{stages: 4, updates: 90, delay_max: 14, in_flight_max: 6}")});
+  set_path(rpd, "observe", parameters_from("{objective: {every_updates: 4}, theory: true}"));
+  expect_same_bytes(rpd);
 }
 
 TEST(SameBytes, EveryScheduleOfTheRegistry) {

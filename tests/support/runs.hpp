@@ -27,9 +27,12 @@ class Recorder : public RunSink {
     curve.push_back({tick.value, updates.value, value});
   }
 
+  void theory(const TheoryRow& row) override { theory_rows.push_back(row); }
+
   std::vector<TimelineEntry> timeline;
   std::vector<CurveRow> losses;  // `updates` holds the microbatch
   std::vector<CurveRow> curve;
+  std::vector<TheoryRow> theory_rows;
 };
 
 /// {kind: parameters} as a job file has it.

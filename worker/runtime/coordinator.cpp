@@ -41,6 +41,15 @@ class PointCollector : public RunSink {
   void objective(Tick tick, UpdateCount updates, double value) override {
     points.push_back({Series::objective, tick.value, updates.value, 0, value});
   }
+  void theory(const TheoryRow& row) override {
+    const auto add = [&](Series series, std::optional<double> value) {
+      if (value) points.push_back({series, row.tick.value, row.updates.value, 0, *value});
+    };
+    add(Series::gradient_norm_sq, row.gradient_norm_sq);
+    add(Series::gradient_norm_sq_mean, row.gradient_norm_sq_mean);
+    add(Series::bound, row.bound);
+    add(Series::gap, row.gap);
+  }
   std::vector<Point> points;
   std::uint64_t sent = 0;
 };
@@ -88,7 +97,7 @@ class PoolRun {
   void on(RankReady ready) {
     ready_.insert(ready.rank);
     clock_error_ns_max_ = std::max(clock_error_ns_max_, ready.clock_error_ns);
-    if (!shape_) {
+    if (ready.rank == ranks_.front()) {
       shape_ = std::move(ready.shape);
       data_ = std::move(ready.data);
     }

@@ -68,7 +68,8 @@ class RankRun : public Outbox {
     }
     ready_.job = job_;
     ready_.rank = world_rank;
-    ready_.shape = objective->shape();
+    // The coordinator takes these from the run's first rank.
+    ready_.shape = transport_->rank() == 0 ? shape_for(config, *objective) : objective->shape();
     ready_.data = files.files();
     last_report_ = Clock::now();
     ask_or_be_ready();
@@ -104,6 +105,7 @@ class RankRun : public Outbox {
 
   void send(Message message) override {
     if (Hosted* hosted = find(message.to_row)) {
+      delivered_ = true;
       hosted->runner->deliver(std::move(message));
       return;
     }
@@ -112,7 +114,8 @@ class RankRun : public Outbox {
   }
 
   bool poll() {
-    bool moved = false;
+    // What a row does for observations is no step, but another row may wait for it.
+    bool moved = std::exchange(delivered_, false);
     while (auto message = transport_->poll()) {
       moved = true;
       Hosted* hosted = find(message->to_row);
@@ -189,6 +192,7 @@ class RankRun : public Outbox {
   int first_row_ = 0;
   std::vector<Hosted> rows_;
   Clock::time_point last_report_;
+  bool delivered_ = false;  // from row to row of this rank since the last turn
 };
 
 RankWorker::RankWorker(Transport& transport) : transport_(transport) {}

@@ -12,8 +12,9 @@ namespace pipewright::cli {
 namespace {
 
 constexpr std::int64_t observations_by_default = 200;
-constexpr std::int64_t curve_line_bytes = 35;  // "123456,123456,0.12345678901234567"
-constexpr std::int64_t summary_bytes = 4096;   // and about 300 more per stage
+constexpr std::int64_t curve_line_bytes = 35;   // "123456,123456,0.12345678901234567"
+constexpr std::int64_t theory_line_bytes = 95;  // two counts, four values
+constexpr std::int64_t summary_bytes = 4096;    // and about 300 more per stage
 constexpr std::int64_t times_bytes = 14;  // that a line of timeline.csv adds to one of schedule.csv
 
 /// Counts of the part of a schedule that was walked.
@@ -88,6 +89,8 @@ Estimate estimate(const JobConfig& job, FileSource& files, std::int64_t actions_
   const auto header_bytes = static_cast<std::int64_t>(tensor_header_bytes);
   e.messages = whole(walk.messages);
   e.evaluation_messages = e.observations * (header.rows() - 1);
+  // Back again, for the gradient.
+  if (job.theory) e.evaluation_messages += e.observations * (header.stages - 1);
   e.message_bytes = e.messages * (header_bytes + e.shape.activation_bytes) +
                     e.evaluation_messages * (header_bytes + e.shape.evaluation_bytes);
   for (std::size_t s = 0; s < static_cast<std::size_t>(header.stages); ++s) {
@@ -95,7 +98,9 @@ Estimate estimate(const JobConfig& job, FileSource& files, std::int64_t actions_
     e.memory_bytes += bytes;
     e.memory_bytes_max_of_a_stage = std::max(e.memory_bytes_max_of_a_stage, bytes);
   }
+  const std::int64_t theory_bytes = job.theory ? e.observations * theory_line_bytes : 0;
   e.disk_bytes = whole(walk.text_bytes) + (e.observations + e.microbatches) * curve_line_bytes +
+                 theory_bytes +
                  e.shape.parameters() * static_cast<std::int64_t>(size_of(e.shape.dtype)) +
                  summary_bytes + header.stages * 300;
   return e;

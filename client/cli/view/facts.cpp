@@ -91,6 +91,29 @@ std::string link_line(const Value& links) {
   return text + format_bytes(static_cast<double>(most)) + " each";
 }
 
+std::string target_line(const Value& target) {
+  const std::string value = number(target.find("value"));
+  const Value* tick = target.find("tick");
+  if (tick == nullptr || !tick->is_integer()) return value + " was not reached";
+  const Value* bytes = target.find("bytes_sent");
+  return "below " + value + " at tick " + number(tick) + ": " + number(target.find("updates")) +
+         " updates, " + number(target.find("microbatches")) + " microbatches, " +
+         (bytes != nullptr && bytes->is_number() ? format_bytes(bytes->as_real()) : "-") + " sent";
+}
+
+void add_theory(std::vector<std::pair<std::string, std::string>>& lines, const Value& theory) {
+  const auto text = [&](const char* key) { return number(theory.find(key)); };
+  lines.emplace_back("gradient", "||grad f||^2 " + text("gradient_norm_sq") + " at the end, mean " +
+                                     text("gradient_norm_sq_mean"));
+  const Value* why = theory.find("bound_left_out");
+  lines.emplace_back("RPD bound", why != nullptr && why->is_text()
+                                      ? "left out: " + printable(why->as_text())
+                                      : text("bound") + " on that mean (L " + text("smoothness") +
+                                            ", G " + text("gradient_norm_max") + ", delta " +
+                                            text("delay_max") + ")");
+  lines.emplace_back("gap", "f - f* " + text("gap") + ", f* " + text("optimum"));
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary) {
@@ -102,6 +125,10 @@ std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary
     lines.emplace_back("sent", format_bytes(bytes->as_real()) + (each.empty() ? "" : " over ") +
                                    each + " (activations and gradients)");
   }
+  if (const Value* target = summary.find("target")) {
+    lines.emplace_back("target", target_line(*target));
+  }
+  if (const Value* theory = summary.find("theory")) add_theory(lines, *theory);
   return lines;
 }
 

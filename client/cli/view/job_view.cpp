@@ -28,8 +28,10 @@ void JobView::apply_event(const Event& event) {
     job_.attempt = change->attempt;
   } else if (const auto* point = std::get_if<Point>(&event.what)) {
     const PlotPoint at{static_cast<double>(point->tick), point->value};
-    (point->series == Series::objective ? objective_ : loss_).add(at);
-    if (point->series == Series::objective) updates_ = point->updates;
+    if (point->series == Series::last_stage_loss) loss_.add(at);
+    if (point->series != Series::objective) return;
+    objective_.add(at);
+    updates_ = point->updates;
   }
 }
 

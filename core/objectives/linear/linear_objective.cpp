@@ -88,6 +88,32 @@ class LinearStage : public StageModel {
     const double* z = sum.empty() ? share_.data<double>() : sum.data<double>();
     value = common_.loss.sum(z, targets_.data<double>(), n) / static_cast<double>(n);
     if (common_.l2 > 0) value += common_.l2 / 2 * z[n];
+    evaluated_ = std::move(sum);
+    return {};
+  }
+
+  bool offers_full_gradient() const override { return true; }
+
+  Tensor full_gradient(const Tensor& weights, Tensor back, double& norm_sq) override {
+    const Index n = common_.examples;
+    if (is_last()) {
+      const Tensor& z = evaluated_.empty() ? share_ : evaluated_;
+      PW_CHECK(!z.empty(), "stage " << stage_ << ": a full gradient before an evaluation");
+      back = Tensor(DType::float64, {n + 1});
+      auto* dz = back.data<double>();
+      std::copy_n(z.data<double>(), n, dz);
+      common_.loss.sum_and_gradient(dz, targets_.data<double>(), n, 1 / static_cast<double>(n));
+      dz[n] = 0;
+    }
+    check_size(back, n + 1, "full gradient");
+    if (block_.columns() > 0) {
+      Tensor gradient(DType::float64, {block_.columns()});
+      block_.multiply_transposed(0, n, back.data<double>(), gradient.data<double>());
+      if (common_.l2 > 0) vec<double>(gradient) += common_.l2 * vec<double>(weights);
+      back.data<double>()[n] += vec<double>(gradient).squaredNorm();
+    }
+    if (!is_first()) return back;
+    norm_sq = back.data<double>()[n];
     return {};
   }
 
@@ -130,6 +156,7 @@ class LinearStage : public StageModel {
   const Tensor targets_;
   Tensor share_;  // of the weights named share_id_, once there are any
   std::uint64_t share_id_ = 0;
+  Tensor evaluated_;  // z of the last evaluation on a last stage; empty where that is share_
 };
 
 class LinearObjective : public Objective {
@@ -163,6 +190,8 @@ class LinearObjective : public Objective {
         std::move(targets));
   }
 
+  ObjectiveTheory theory() const override { return common_.loss.theory(data_, common_.l2); }
+
  private:
   std::int64_t matrix_bytes() const {
     if (!data_.is_sparse) return common_.examples * common_.parameters * std::int64_t{8};
@@ -176,6 +205,11 @@ class LinearObjective : public Objective {
 };
 
 }  // namespace
+
+theory::RowMatrix matrix_of(const Data& data) {
+  return {data.examples, data.parameters, data.is_sparse ? nullptr : data.dense.data(),
+          data.is_sparse ? &data.sparse : nullptr};
+}
 
 std::unique_ptr<Objective> make_objective(Data data, Loss loss, double l2, std::int64_t batch_size,
                                           int stages) {

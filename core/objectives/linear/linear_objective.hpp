@@ -8,6 +8,8 @@
 //   backward  gradient = X_s[batch]^T dz + l2 w_s; dz itself goes on, unchanged
 //   evaluate  the same over all n rows: z [n] so far, and with l2 > 0 one number more, the sum of
 //             ||w_s||^2 so far
+//   full_gradient  goes back with dz over all n rows and one number more, the sum so far of
+//             ||X_s^T dz + l2 w_s||^2
 // The batch's loss that a last stage reports is the mean of loss(z_i, y_i): no stage of a pipeline
 // knows ||w||^2 at that time. The full objective has the l2 term.
 #pragma once
@@ -20,6 +22,7 @@
 
 #include "core/data/libsvm.hpp"
 #include "core/objectives/objective.hpp"
+#include "core/theory/optimum.hpp"
 
 namespace pipewright::linear {
 
@@ -40,7 +43,12 @@ struct Loss {
   double (*sum)(const double* z, const double* y, Index count);
   /// The same, and replaces z_i by scale * (d loss / d z)(z_i, y_i).
   double (*sum_and_gradient)(double* z, const double* y, Index count, double scale);
+  /// Smoothness and optimum of the whole objective.
+  ObjectiveTheory (*theory)(const Data& data, double l2);
 };
+
+/// The data as core/theory takes it; refers to `data`.
+theory::RowMatrix matrix_of(const Data& data);
 
 /// The parameters `data` and `batch_size`, which every linear model has.
 ParamSpec data_parameter();
