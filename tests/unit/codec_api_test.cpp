@@ -261,7 +261,9 @@ TEST(PoolCodec, NamesOfFilesCannotLeaveTheirFolder) {
 }
 
 ControlMessage a_report() {
-  RowReport report{Row(2), {{Tick(1), Tick(2), WeightVersion(0)}}, {0.5}, {{4, 0.25}}, 10, 20, {}};
+  RowReport report{
+      Row(2), {{Tick(1), Tick(2), WeightVersion(0)}}, {0.5}, {{4, 0.25}}, {{5, 2.5}}, {1.5}, 10, 20,
+      {}};
   return ReportMessage{1, report};
 }
 
@@ -292,6 +294,9 @@ std::vector<ControlMessage> control_messages() {
   std::vector<ControlMessage> messages;
   messages.push_back(RankStart{1, 2, a_spec(), {0, 1}, 9});
   messages.push_back(RankReady{1, 2, {}, {}, 7});
+  RankReady with_theory{1, 2, {}, {}, 0};
+  with_theory.shape.theory = {1.5, std::nullopt};
+  messages.push_back(std::move(with_theory));
   messages.push_back(a_window());
   messages.push_back(a_report());
   messages.push_back(a_real_report());
@@ -326,6 +331,12 @@ TEST(ControlCodec, EveryMessageComesBack) {
       std::get<ClockAnswer>(decode_control(encode_control(ClockAnswer{1, 3, 4, 5, "name"})));
   EXPECT_EQ(answer.received_ns, 4);
   EXPECT_EQ(answer.clock, "name");
+  EXPECT_EQ(report.report.gradients.at(0).observation, 5);
+  EXPECT_EQ(report.report.gradients.at(0).value, 2.5);
+  EXPECT_EQ(report.report.update_norms, std::vector<double>{1.5});
+  const auto ready = std::get<RankReady>(decode_control(encode_control(control_messages().at(2))));
+  EXPECT_EQ(ready.shape.theory.smoothness, 1.5);
+  EXPECT_EQ(ready.shape.theory.optimum, std::nullopt);
 }
 
 /// Changes, cuts and doubles bytes; decoding gives a message or a ProtocolError and nothing else.
