@@ -114,8 +114,8 @@ class RankRun : public Outbox {
   }
 
   bool poll() {
-    // What a row does for observations is no step, but another row may wait for it.
-    bool moved = std::exchange(delivered_, false);
+    bool moved = false;
+    delivered_ = false;
     while (auto message = transport_->poll()) {
       moved = true;
       Hosted* hosted = find(message->to_row);
@@ -136,7 +136,8 @@ class RankRun : public Outbox {
       send_report(hosted, step, report_is_due);
     }
     if (report_is_due) last_report_ = Clock::now();
-    return moved;
+    // What a row does for observations is no step, but another row may wait for it.
+    return moved || delivered_;
   }
 
   void begin_close() { transport_->begin_close(); }
@@ -192,7 +193,7 @@ class RankRun : public Outbox {
   int first_row_ = 0;
   std::vector<Hosted> rows_;
   Clock::time_point last_report_;
-  bool delivered_ = false;  // from row to row of this rank since the last turn
+  bool delivered_ = false;  // from row to row of this rank, in this turn
 };
 
 RankWorker::RankWorker(Transport& transport) : transport_(transport) {}
