@@ -179,7 +179,7 @@ TEST(Summary, SaysOutcomeAndCosts) {
   ended.objective_best = 0.125;
   ended.started_unix_ms = 1000;
   ended.ended_unix_ms = 3500;
-  ended.summary_json = R"({"objective_first": 2, "makespan_ticks": 22, "bubble": 0.25,
+  ended.summary_json = R"json({"objective_first": 2, "makespan_ticks": 22, "bubble": 0.25,
     "idle_over_ideal": 0.333, "updates": 32, "microbatches": 8, "wall_seconds": 2.25,
     "delay_updates": {"start_up": {"max": 5, "mean": 2.5}, "steady": {"max": 3, "mean": 3}},
     "per_stage": [{"stage": 0, "staleness_versions": {"start_up": {"max": 3, "mean": 1},
@@ -187,29 +187,25 @@ TEST(Summary, SaysOutcomeAndCosts) {
       "stash_bytes_max": 2048}],
     "bytes_sent": 3072, "links": [{"from": 0, "to": 1, "bytes": 2048},
       {"from": 1, "to": 0, "bytes": 1024}],
-    "known": [{"what": "makespan, ticks", "formula": "2 (N + S - 1)",
-  "metric" : "makespan_ticks", "expected" : 22, "measured" : 23, "holds" : false
-}],
+    "known": [{"what": "makespan, ticks", "formula": "2 (N + S - 1)", "metric": "makespan_ticks",
+      "expected": 22, "measured": 23, "holds": false}],
     "target": {"value": 0.5, "tick": 12, "updates": 9, "microbatches": 3, "bytes_sent": 512},
-    "theory": {
-  "smoothness" : 2, "optimum" : 0.125, "gradient_norm_max" : 3, "delay_max" : 5,
-      "gradient_norm_sq" : 0.5, "gradient_norm_sq_mean" : 0.75, "bound" : 40, "gap" : 0.125
-}
-})";
+    "theory": {"smoothness": 2, "optimum": 0.125, "gradient_norm_max": 3, "delay_max": 5,
+      "gradient_norm_sq": 0.5, "gradient_norm_sq_mean": 0.75, "bound": 40, "gap": 0.125}})json";
   const std::string text = format_summary(ended);
-EXPECT_THAT(text, HasSubstr("SUCCEEDED"));
-EXPECT_THAT(text, HasSubstr("0.25, best 0.125, at the start 2\n"));
-EXPECT_THAT(text, HasSubstr("22 ticks, 32 updates, 8 microbatches\n"));
-EXPECT_THAT(text, HasSubstr("25 % of the ticks idle, 0.333 idle/ideal\n"));
-EXPECT_THAT(text, HasSubstr("start-up max 5, mean 2.5; steady max 3, mean 3\n"));
-EXPECT_THAT(text, HasSubstr("2.2 s\n"));
-EXPECT_THAT(text, HasSubstr("2 KiB"));
-EXPECT_THAT(text, HasSubstr("3 KiB over 2 links, 1 KiB to 2 KiB each"));
-EXPECT_THAT(text, HasSubstr("below 0.5 at tick 12: 9 updates, 3 microbatches, 512 B sent"));
-EXPECT_THAT(text, HasSubstr("||grad f||^2 0.5 at the end, mean 0.75"));
-EXPECT_THAT(text, HasSubstr("40 on that mean (L 2, G 3, delta 5)"));
-EXPECT_THAT(text, HasSubstr("f - f* 0.125, f* 0.125"));
-EXPECT_THAT(text, HasSubstr("2 (N + S - 1)        22        23  NO"));
+  EXPECT_THAT(text, HasSubstr("SUCCEEDED"));
+  EXPECT_THAT(text, HasSubstr("0.25, best 0.125, at the start 2\n"));
+  EXPECT_THAT(text, HasSubstr("22 ticks, 32 updates, 8 microbatches\n"));
+  EXPECT_THAT(text, HasSubstr("25 % of the ticks idle, 0.333 idle/ideal\n"));
+  EXPECT_THAT(text, HasSubstr("start-up max 5, mean 2.5; steady max 3, mean 3\n"));
+  EXPECT_THAT(text, HasSubstr("2.2 s\n"));
+  EXPECT_THAT(text, HasSubstr("2 KiB"));
+  EXPECT_THAT(text, HasSubstr("3 KiB over 2 links, 1 KiB to 2 KiB each"));
+  EXPECT_THAT(text, HasSubstr("below 0.5 at tick 12: 9 updates, 3 microbatches, 512 B sent"));
+  EXPECT_THAT(text, HasSubstr("||grad f||^2 0.5 at the end, mean 0.75"));
+  EXPECT_THAT(text, HasSubstr("40 on that mean (L 2, G 3, delta 5)"));
+  EXPECT_THAT(text, HasSubstr("f - f* 0.125, f* 0.125"));
+  EXPECT_THAT(text, HasSubstr("2 (N + S - 1)        22        23  NO"));
 }
 
 TEST(Facts, HistogramsAreOneBarPerValueAndStagesAddUp) {
