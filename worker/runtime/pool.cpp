@@ -20,6 +20,7 @@ namespace {
 // A rank in a run waits for messages that come within microseconds, an idle one for a person.
 constexpr std::chrono::microseconds sleep_in_run_max{100};
 constexpr std::chrono::microseconds sleep_idle_max{1000};
+constexpr std::chrono::microseconds sleep_in_real_run_max{40};
 /// A row that waits for a time is waited for awake from so long before: sleeps end late by a
 /// little.
 constexpr std::chrono::microseconds awake_before{100};
@@ -57,6 +58,7 @@ void sleep_for(std::chrono::microseconds time) {
 template <class Sleep>
 void rest(Backoff& backoff, const RankWorker& worker, std::chrono::microseconds longest,
           Sleep&& sleep) {
+  if (worker.in_real_time()) longest = sleep_in_real_run_max;
   const auto due = worker.due_in();
   if (!due) {
     backoff.wait(longest, sleep);
