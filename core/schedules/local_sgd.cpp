@@ -26,9 +26,11 @@ class LocalSgd {
     whole_rounds_ = header.microbatches / round_size();
   }
 
-  std::optional<Action> pick(Row row) {
+  template <class IsGiven = Everything>
+  std::optional<Action> pick(Row row, const IsGiven& is_given = {}) {
     RowState& state = at(row);
     if (state.updates == updates_per_round_ && state.round < whole_rounds_) {
+      if (!is_given(ActionKind::sync, Microbatch(state.round))) return std::nullopt;
       state.updates = 0;
       Action sync;
       sync.kind = ActionKind::sync;
@@ -37,7 +39,8 @@ class LocalSgd {
       sync.replica = is_spread() ? header_.first_replica_of(row) : Replica(0);
       return sync;
     }
-    auto action = rows_.pick(row, [&] { return admissible(state); });
+    auto action = rows_.pick(
+        row, [&] { return admissible(state); }, is_given);
     if (action) action->replica = replica_of(action->microbatch);
     return action;
   }
@@ -125,6 +128,12 @@ std::vector<KnownResult> known_results(const Value& parameters, const ScheduleCo
       static_cast<double>(theory::local_sgd_round(header.stages, sharing, header.local_steps)))};
 }
 
+std::unique_ptr<RowRule> make_rule(const Value& parameters, const ScheduleContext& context,
+                                   Row row) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  return std::make_unique<PolicyRule<LocalSgd>>(LocalSgd(header, context.batch_order()), row);
+}
+
 const Registration<ScheduleKind> registration{
     {.kind = "local_sgd",
      .summary = "LocalSGD: replicas share the pipeline and are averaged after some local steps.",
@@ -144,10 +153,11 @@ const Registration<ScheduleKind> registration{
                         "each replica has stages of its own.",
                         {"colocated", "spread"})
                         .or_default("colocated"),
-                    sync_parameter(), outer_parameter()},
+                    order_parameter(), sync_parameter(), outer_parameter()},
      .header = header_from,
      .make = make,
      .known = known_results}};
+const Registration<RowRuleKind> rule{{.kind = "local_sgd", .make = make_rule}};
 
 }  // namespace
 }  // namespace pipewright

@@ -17,11 +17,13 @@ class Greedy {
   Greedy(const ScheduleHeader& header, std::int64_t cap, BatchOrder batches)
       : rows_(header, std::move(batches)), microbatches_(header.microbatches), cap_(cap) {}
 
-  std::optional<Action> pick(Row row) {
-    return rows_.pick(row, [&]() -> std::optional<Microbatch> {
+  template <class IsGiven = Everything>
+  std::optional<Action> pick(Row row, const IsGiven& is_given = {}) {
+    const auto admit = [&]() -> std::optional<Microbatch> {
       if (admitted_ == microbatches_ || admitted_ - back_ >= cap_) return std::nullopt;
       return Microbatch(admitted_);
-    });
+    };
+    return rows_.pick(row, admit, is_given);
   }
   void arrived(Row row, const Action& cause) { rows_.arrived(row, cause); }
   void began(Row row, const Action& action) {
@@ -70,6 +72,12 @@ std::vector<std::int64_t> warm_up_from(const Value* given, int stages) {
   return counts;
 }
 
+Greedy greedy_from(const Value& parameters, const ScheduleHeader& header,
+                   const ScheduleContext& context) {
+  const Value* cap = parameters.find("in_flight_max");
+  return {header, cap != nullptr ? cap->as_integer() : header.stages, context.batch_order()};
+}
+
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
   const Value* cap = parameters.find("in_flight_max");
@@ -87,10 +95,14 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
     throw ParamError("warm_up",
                      "goes with `order: strict`; a greedy order is set by `in_flight_max`");
   }
-  return std::make_unique<UnrolledSource<Greedy>>(
-      header,
-      Greedy(header, cap != nullptr ? cap->as_integer() : header.stages, context.batch_order()),
-      context);
+  return std::make_unique<UnrolledSource<Greedy>>(header, greedy_from(parameters, header, context),
+                                                  context);
+}
+
+std::unique_ptr<RowRule> make_rule(const Value& parameters, const ScheduleContext& context,
+                                   Row row) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  return std::make_unique<PolicyRule<Greedy>>(greedy_from(parameters, header, context), row);
 }
 
 using KnownResults = std::vector<KnownResult>;
@@ -187,9 +199,11 @@ const Registration<ScheduleKind> registration{
                                 "microbatches")
               .at_least(1),
           ParamSpec::text_of("order",
-                             "greedy: a stage runs what is ready, by the 1F1B rule; strict: fixed "
-                             "warm-up counts, then one F and one B in turn.",
-                             {"greedy", "strict"})
+                             "greedy: a stage runs what is ready in the plan, by the 1F1B rule; "
+                             "strict: fixed warm-up counts, then one F and one B in turn; online: "
+                             "the greedy rule, decided in the run by what has arrived (clock: "
+                             "real).",
+                             {"greedy", "strict", "online"})
               .or_default("greedy"),
           ParamSpec::any_of("warm_up",
                             "Of a strict order: forwards before a stage's first F-B pair; a list "
@@ -197,6 +211,7 @@ const Registration<ScheduleKind> registration{
      .header = header_from,
      .make = make,
      .known = known_results}};
+const Registration<RowRuleKind> rule{{.kind = "pipedream", .make = make_rule}};
 
 }  // namespace
 }  // namespace pipewright

@@ -1,10 +1,12 @@
 // Randomized PipeDream: stale block-SGD (arXiv 2606.03498; DESIGN.md section 4). Update k draws a
 // stage, a batch and a delay per block; block j is read as it was after k - d_j updates; only the
 // drawn block is updated. A "microbatch" of the schedule is an update, by its number k.
+#include <algorithm>
 #include <deque>
 #include <set>
 
 #include "core/schedule/rpd_draws.hpp"
+#include "core/sim/row_rule.hpp"
 #include "core/sim/unrolled.hpp"
 
 namespace pipewright {
@@ -14,21 +16,29 @@ namespace {
 /// goes first, backward before forward.
 class Rpd {
  public:
-  Rpd(const ScheduleHeader& header, std::unique_ptr<DrawSource> draws)
+  /// `only`: asked for one row alone, and told of other rows' actions only if that is the first row
+  /// and they are updates.
+  Rpd(const ScheduleHeader& header, std::unique_ptr<DrawSource> draws,
+      std::optional<Row> only = std::nullopt)
       : header_(header),
         draws_(std::move(draws)),
+        only_(only),
         stages_(static_cast<std::size_t>(header.stages)) {}
 
-  std::optional<Action> pick(Row row) {
+  template <class IsGiven = Everything>
+  std::optional<Action> pick(Row row, const IsGiven& is_given = {}) {
     StageState& stage = at(row);
     // Updates of one block happen in the order of k.
-    if (!stage.updates.empty() && stage.updates.front().has_gradient) {
+    if (!stage.updates.empty() && stage.updates.front().has_gradient &&
+        is_given(ActionKind::update, Microbatch(stage.updates.front().k))) {
       return make(ActionKind::update, row, stage.updates.front().k);
     }
-    const std::optional<std::int64_t> forward = ready_forward(row);
-    const bool can_backward = !stage.gradients.empty();
-    if (can_backward && (!forward || *stage.gradients.begin() <= *forward)) {
-      return make(ActionKind::backward, row, *stage.gradients.begin());
+    const std::optional<std::int64_t> forward = ready_forward(row, is_given);
+    const auto backward =
+        std::find_if(stage.gradients.begin(), stage.gradients.end(),
+                     [&](std::int64_t k) { return is_given(ActionKind::backward, Microbatch(k)); });
+    if (backward != stage.gradients.end() && (!forward || *backward <= *forward)) {
+      return make(ActionKind::backward, row, *backward);
     }
     if (!forward) return std::nullopt;
     return make(ActionKind::forward, row, *forward);
@@ -69,6 +79,11 @@ class Rpd {
       --in_flight_;
       forget(k);
     }
+    // A row that hears of no other's updates needs a draw as long as it has something to do itself.
+    const bool is_last_here = action.kind == ActionKind::forward
+                                  ? action.stage < action.backward_to
+                                  : action.stage > action.backward_to;
+    if (only_ && *only_ != Row(0) && action.kind != ActionKind::update && is_last_here) forget(k);
   }
 
   /// An update lets stage 0 admit another.
@@ -94,7 +109,10 @@ class Rpd {
     while (k >= first_kept_ + static_cast<std::int64_t>(kept_.size())) {
       const std::int64_t drawn = first_kept_ + static_cast<std::int64_t>(kept_.size());
       kept_.push_back({draws_->next(), false});
-      at(Row(kept_.back().draw.stage.value)).updates.push_back({drawn, false});
+      const Row updated(kept_.back().draw.stage.value);
+      if (!only_ || *only_ == Row(0) || *only_ == updated) {
+        at(updated).updates.push_back({drawn, false});
+      }
     }
     return kept_[static_cast<std::size_t>(k - first_kept_)].draw;
   }
@@ -114,14 +132,16 @@ class Rpd {
     return updates.empty() || updates.front().k >= read;
   }
 
-  std::optional<std::int64_t> ready_forward(Row row) {
+  template <class IsGiven>
+  std::optional<std::int64_t> ready_forward(Row row, const IsGiven& is_given) {
     if (row == Row(0)) {
       const bool may = admitted_ < header_.updates && in_flight_ < header_.in_flight_max &&
+                       is_given(ActionKind::forward, Microbatch(admitted_)) &&
                        sees_its_version(row, admitted_);
       return may ? std::optional(admitted_) : std::nullopt;
     }
     for (const std::int64_t k : at(row).activations) {
-      if (sees_its_version(row, k)) return k;
+      if (is_given(ActionKind::forward, Microbatch(k)) && sees_its_version(row, k)) return k;
     }
     return std::nullopt;
   }
@@ -142,6 +162,7 @@ class Rpd {
 
   ScheduleHeader header_;
   std::unique_ptr<DrawSource> draws_;
+  std::optional<Row> only_;
   std::vector<StageState> stages_;
   std::int64_t admitted_ = 0;
   std::int64_t in_flight_ = 0;
@@ -244,6 +265,13 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
       header, Rpd(header, draws_from(parameters, header, context)), context);
 }
 
+std::unique_ptr<RowRule> make_rule(const Value& parameters, const ScheduleContext& context,
+                                   Row row) {
+  const ScheduleHeader header = header_from(parameters, context.seed);
+  return std::make_unique<PolicyRule<Rpd>>(
+      Rpd(header, draws_from(parameters, header, context), row), row);
+}
+
 std::vector<KnownResult> known_results(const Value& parameters, const ScheduleContext& context) {
   const ScheduleHeader header = header_from(parameters, context.seed);
   std::string source;
@@ -254,7 +282,7 @@ std::vector<KnownResult> known_results(const Value& parameters, const ScheduleCo
       "delay_updates.max", static_cast<double>(header.delay_max), KnownResult::Relation::at_most)};
 }
 
-ParamSpec order_parameter(const char* name, const char* help) {
+ParamSpec draw_order_parameter(const char* name, const char* help) {
   return ParamSpec::text_of(name, help, {"uniform", "cyclic", "pipedream"});
 }
 
@@ -284,17 +312,19 @@ const Registration<ScheduleKind> registration{
               .or_default("uniform"),
           ParamSpec::group_of(
               "sampling", "How block and batch of an update are chosen.",
-              {order_parameter("stage",
-                               "Of the block; by default uniform (pipedream with its delays)."),
-               order_parameter("batch",
-                               "Of the batch; by default uniform (pipedream with its delays).")}),
+              {draw_order_parameter(
+                   "stage", "Of the block; by default uniform (pipedream with its delays)."),
+               draw_order_parameter(
+                   "batch", "Of the batch; by default uniform (pipedream with its delays).")}),
           ParamSpec::integer_of("in_flight_max",
                                 "Updates under way at once; by default the number of stages.",
                                 "updates")
-              .at_least(1)},
+              .at_least(1),
+          order_parameter()},
      .header = header_from,
      .make = make,
      .known = known_results}};
+const Registration<RowRuleKind> rule{{.kind = "rpd", .make = make_rule}};
 
 }  // namespace
 }  // namespace pipewright

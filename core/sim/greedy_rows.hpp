@@ -10,6 +10,7 @@
 #include "core/schedule/batch_order.hpp"
 #include "core/schedule/schedule.hpp"
 #include "core/sim/pending.hpp"
+#include "core/sim/row_rule.hpp"
 
 namespace pipewright {
 
@@ -22,11 +23,12 @@ class GreedyRows {
 
   bool is_first(Row row) const { return row.value % stages_ == 0; }
 
-  /// What `row` does next. On a first stage `admit()` tells which microbatch it could begin.
-  template <class Admit>
-  std::optional<Action> pick(Row row, Admit&& admit) {
+  /// What `row` does next, of what `is_given`. On a first stage `admit()` tells which microbatch it
+  /// could begin.
+  template <class Admit, class IsGiven>
+  std::optional<Action> pick(Row row, Admit&& admit, const IsGiven& is_given) {
     RowState& state = at(row);
-    if (state.to_update) {
+    if (state.to_update && is_given(ActionKind::update, *state.to_update)) {
       const Microbatch m = *state.to_update;
       state.to_update.reset();
       return make(ActionKind::update, row, m);
@@ -37,7 +39,9 @@ class GreedyRows {
     } else if (!state.activations.empty()) {
       forward = state.activations.front();
     }
-    const bool can_backward = !state.gradients.empty();
+    if (forward && !is_given(ActionKind::forward, *forward)) forward.reset();
+    const bool can_backward = !state.gradients.empty() && !state.to_update &&
+                              is_given(ActionKind::backward, state.gradients.front());
     // Before the first B the last action was an F, so "not the last one" prefers B as the rule
     // asks.
     if (can_backward && (!forward || state.last_was_forward)) {

@@ -6,6 +6,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/optimizer.hpp"
+#include "core/train/setup.hpp"
 #include "core/train/sweep.hpp"
 
 namespace pipewright {
@@ -169,6 +170,11 @@ void check_one(const Value& job) {
   Value tree = job;
   check_units(tree);
   const JobConfig config = JobConfig::from(job);
+  if (decides_online(config) && !config.is_real) {
+    throw ParamError("schedule." + config.schedule_kind + ".order",
+                     "`online` needs `clock: real`: on the virtual clock a stage does what the "
+                     "plan's rule says");
+  }
   // Making a schedule draws little before its first action, so this finds faults that only the
   // schedule knows of.
   config.make_schedule(0);

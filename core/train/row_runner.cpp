@@ -53,8 +53,9 @@ std::string RowRunner::describe() const {
       "row " + std::to_string(setup_.row.value) + " (stage " + std::to_string(stage_.value) + ")";
   if (at_ < program_.size()) {
     static constexpr const char* kinds[] = {"?", "F", "B", "U", "SYNC", "observation "};
-    text += std::string(" at ") + kinds[static_cast<int>(program_[at_].kind)] +
-            std::to_string(program_[at_].microbatch.value);
+    const Instruction& instruction = program_[at_].instruction;
+    text += std::string(" at ") + kinds[static_cast<int>(instruction.kind)] +
+            std::to_string(instruction.microbatch.value);
   }
   return text;
 }
@@ -68,7 +69,13 @@ void RowRunner::append(const Window& window) {
            describe() << " was given a window of row " << window.row);
   program_.erase(program_.begin(), program_.begin() + static_cast<std::ptrdiff_t>(at_));
   at_ = 0;
-  program_.insert(program_.end(), window.instructions.begin(), window.instructions.end());
+  for (const Instruction& instruction : window.instructions) {
+    if (setup_.rule) {
+      append_online(instruction);
+    } else {
+      program_.push_back({instruction, ActionRecord::next_in_plan});
+    }
+  }
   no_more_ = window.last;
 }
 
@@ -84,6 +91,10 @@ void RowRunner::deliver(Message message) {
       return;
     case MessageKind::full_gradient:
       full_gradients_.push_back(std::move(message));
+      return;
+    case MessageKind::updated:
+      if (setup_.rule) return tell_rule(message);
+      sync_messages_.push_back(std::move(message));
       return;
     default:
       sync_messages_.push_back(std::move(message));
@@ -140,12 +151,15 @@ RowRunner::Step RowRunner::step() {
   if (!time_.has_come(clock_)) return Step::blocked;
   release();
   take_what_has_come();
+  if (setup_.rule) observe_what_is_due();
   if (at_ == program_.size()) {
     if (!no_more_) return Step::starved;
     return observations_.empty() && going_back_.empty() ? Step::finished : Step::blocked;
   }
-  if (!execute(program_[at_])) return Step::blocked;
+  if (setup_.rule && !choose()) return Step::blocked;
+  if (!execute(program_[at_].instruction)) return Step::blocked;
   ++at_;
+  chosen_.reset();
   if (time_.has_come(clock_)) release();
   return Step::ran;
 }
@@ -182,6 +196,7 @@ void RowRunner::take_what_has_come() {
   for (std::size_t i = 0; i < on_the_way_.size(); ++i) {
     Message& message = on_the_way_[i];
     if (time_.has_come(message.arrival)) {
+      if (setup_.rule) tell_rule(message);
       (message.kind == MessageKind::activation ? activations_ : gradients_)
           .push_back(std::move(message));
     } else {
@@ -207,7 +222,8 @@ std::optional<Message> RowRunner::take(std::vector<Message>& inbox, MessageKind 
 /// An action has been computed; step() lets go what it made when its end has come.
 void RowRunner::finish(Tick start, ActionKind kind, Microbatch m, WeightVersion version) {
   clock_ = time_.end(start, setup_.cost.of(kind, stage_, m));
-  held_.emplace(Held{{start, clock_, version}, std::nullopt, std::nullopt});
+  held_.emplace(
+      Held{{start, clock_, version, program_[at_].position}, chosen_, std::nullopt, std::nullopt});
 }
 
 void RowRunner::release() {
@@ -223,6 +239,7 @@ void RowRunner::release() {
     }
     outbox_.send(std::move(output));
   }
+  if (held_->action) tell_rule(*held_->action);
   held_.reset();
 }
 
@@ -250,9 +267,10 @@ VersionedBlock::Pin RowRunner::pin_for_read(const Instruction& instruction, Vers
   return block.pin();
 }
 
-/// Under an in-flight cap: whether the update that lets this forward begin has ended.
+/// Under an in-flight cap: whether the update that lets this forward begin has ended. A rule sees
+/// to that by itself.
 bool RowRunner::is_admitted(const Instruction& instruction, Tick& ready) {
-  if (instruction.admitted_by < Microbatch(0)) return true;
+  if (setup_.rule || instruction.admitted_by < Microbatch(0)) return true;
   const auto message = take(sync_messages_, MessageKind::updated, instruction.admitted_by);
   if (!message) return false;
   ready = std::max(ready, message->sent);

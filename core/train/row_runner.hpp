@@ -13,6 +13,7 @@
 #include "core/schedule/schedule.hpp"
 #include "core/sim/cost.hpp"
 #include "core/sim/link.hpp"
+#include "core/sim/row_rule.hpp"
 #include "core/train/block.hpp"
 #include "core/train/message.hpp"
 #include "core/train/program.hpp"
@@ -38,6 +39,7 @@ struct RowSetup {
   std::uint64_t seed = 0;              // of the noise
   double gradient_noise = 0;           // standard deviation, added to every entry; 0: none
   bool theory = false;                 // full gradients at observations, norms of the updates'
+  std::unique_ptr<RowRule> rule;       // decides about the order; none: that of the plan
 };
 
 class RowRunner {
@@ -103,8 +105,19 @@ class RowRunner {
   /// What an action has made, to be let go when the action's end has come.
   struct Held {
     ActionRecord record;
+    std::optional<Action> action;  // that the rule has picked
     std::optional<double> loss;
     std::optional<Message> output;
+  };
+  struct Planned {
+    Instruction instruction;
+    std::int64_t position = 0;  // among the row's actions
+  };
+  /// Of a row that decides: an observation comes after as many updates and syncs as in the plan.
+  struct DueObservation {
+    Instruction instruction;
+    std::int64_t updates = 0;
+    std::int64_t syncs = 0;
   };
   enum class SyncPhase { gathering, waiting_for_release, waiting_for_average };
 
@@ -142,6 +155,13 @@ class RowRunner {
             Tick arrival, Tensor tensor);
   std::string describe() const;
 
+  // row_online.cpp
+  void append_online(const Instruction& instruction);
+  void observe_what_is_due();
+  bool choose();
+  void tell_rule(const Message& message);
+  void tell_rule(const Action& ended);
+
   // row_sync.cpp
   bool sync(const Instruction& instruction);
   bool gather_for_sync(const Instruction& instruction);
@@ -160,8 +180,12 @@ class RowRunner {
   Stage stage_;
   Tick clock_{0};  // end of the last action
   LinkQueue to_next_, to_previous_;
-  std::vector<Instruction> program_;
+  std::vector<Planned> program_;
   std::size_t at_ = 0;
+  std::int64_t actions_given_ = 0;
+  std::optional<Action> chosen_;  // program_[at_], by the rule
+  Fifo<DueObservation> observations_due_;
+  std::int64_t updates_given_ = 0, syncs_given_ = 0, updates_done_ = 0, syncs_done_ = 0;
   bool no_more_ = false;
   std::optional<Held> held_;
   std::vector<Message> on_the_way_;  // here already, to be used when their latency has passed

@@ -47,6 +47,11 @@ ObjectiveShape shape_for(const JobConfig& job, const Objective& objective) {
   return shape;
 }
 
+bool decides_online(const JobConfig& job) {
+  const Value* order = job.schedule.find("order");
+  return order != nullptr && order->as_text() == "online";
+}
+
 RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& files, Row row) {
   RowSetup setup;
   setup.row = row;
@@ -74,6 +79,13 @@ RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& 
     all.set("nesterov", kind == "nesterov");
     all.set("weight_decay", 0.0);
     setup.outer = optimizers().at("sgd").make(all);
+  }
+  if (decides_online(job)) {
+    setup.rule =
+        RowRuleRegistry::instance()
+            .at(job.schedule_kind)
+            .make(job.schedule,
+                  {setup.cost, setup.link, job.seed, objective.shape().batches, job.shuffle}, row);
   }
   return setup;
 }

@@ -10,6 +10,9 @@ namespace pipewright {
 /// job asks for it.
 ObjectiveShape shape_for(const JobConfig& job, const Objective& objective);
 
+/// Whether its rows decide about their order by themselves (`order: online` of the schedule).
+bool decides_online(const JobConfig& job);
+
 /// The row's model, starting weights and optimizers. Throws DataError for weight files that do not
 /// fit, ParamError where the objective does not offer what `observe` asks for.
 RowSetup make_row(const JobConfig& job, const Objective& objective, FileSource& files, Row row);

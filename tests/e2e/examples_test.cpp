@@ -23,7 +23,11 @@ struct Expected {
   double first;                  // objective at the start; not a number: whatever the problem has
   double last_max;               // and what it has to get below
   const char* shared = nullptr;  // what it needs of ../shared
+<<<<<<< HEAD
   const char* run = "";          // the folder of one of its many runs
+=======
+  bool needs_ranks = false;      // on the virtual clock it is run in one process
+>>>>>>> e6c8214 (order: online: stages decide by the planner's rule; benches of the injected delay and of a true link; docs)
 };
 
 /// What an example is meant to show. Each has to be named here.
@@ -32,6 +36,7 @@ const std::map<std::string, Expected>& expected() {
       {"a9a", {std::log(2.0), 0.34, "data/a9a.libsvm"}},
       {"minimal", {NAN, 1e-3}},
       {"pipedream", {NAN, 1e-3}},
+      {"real_clock", {NAN, 1, nullptr, true}},
       {"straggler", {NAN, 5}},
       {"sweep", {NAN, 0.1, nullptr, "run-0025"}},
   };
@@ -68,7 +73,16 @@ TEST_P(Example, RunsAndItsObjectiveFalls) {
   }
   const fs::path job = examples / (GetParam() + ".yaml");
   const fs::path out = folder_ / "out";
-  const Outcome outcome = run({program, "run", job.string(), "--out", out.string()});
+  std::vector<std::string> command{program, "run", job.string(), "--out", out.string()};
+  if (want.needs_ranks) {
+    const Outcome refused = run(command);
+    EXPECT_EQ(refused.status, 2) << refused.err;
+    EXPECT_THAT(refused.err, ::testing::HasSubstr("pipewright submit"));
+    for (const char* set : {"clock=virtual", "schedule.pipedream.order=greedy"}) {
+      command.insert(command.end(), {"--set", set});
+    }
+  }
+  const Outcome outcome = run(command);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const fs::path files = out / want.run;
   const auto curve = read_numbers((files / "objective.csv").string());

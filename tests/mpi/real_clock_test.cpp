@@ -119,6 +119,48 @@ TEST(RealClock, EveryScheduleFollowsItsPlanAndIsNeverEarly) {
   }
 }
 
+TEST(RealClock, WhatStagesDecideByThemselvesCanBeReplayed) {
+  for (const auto& [kind, parameters] : std::vector<std::pair<const char*, const char*>>{
+           {"pipedream", "{stages: 4, microbatches: 33, in_flight_max: 6}"},
+           {"pipedream", "{stages: 1, microbatches: 9}"},
+           {"pipedream", "{stages: 7, microbatches: 3}"},
+           {"rpd", "{stages: 4, updates: 60, delay_max: 14}"},
+           {"rpd", "{stages: 3, updates: 50, delays: pipedream, in_flight_max: 9}"},
+           {"rpd", "{stages: 5, updates: 40, delays: zero, in_flight_max: 1}"},
+           {"local_sgd", "{stages: 4, replicas: 3, local_steps: 2, microbatches: 29}"},
+           {"local_sgd",
+            "{stages: 3, replicas: 4, local_steps: 2, microbatches: 30, placement: "
+            "spread}"},
+           {"local_sgd",
+            "{stages: 2, replicas: 2, local_steps: 3, microbatches: 25, placement: "
+            "spread, outer: {nesterov: {learning_rate: 0.7}}}"}}) {
+    Value online = parameters_from(parameters);
+    online.set("order", "online");
+    expect_a_real_run_that_can_be_replayed({kind, online}, false);
+  }
+}
+
+// Longer than the windows in which work is handed out, and every stage as fast as it can. With one
+// update of RPD in flight its first stage falls far behind its plan, which has no such wait.
+TEST(RealClock, ALongRunGoesThroughManyWindows) {
+  for (const auto& [kind, parameters] : std::vector<std::pair<const char*, const char*>>{
+           {"pipedream", "{stages: 3, microbatches: 1500}"},
+           {"pipedream", "{stages: 3, microbatches: 1500, order: online}"},
+           {"rpd", "{stages: 3, updates: 2500, delays: zero, in_flight_max: 1, order: online}"}}) {
+    Value job = job_with({kind, parameters_from(parameters)});
+    job.set("clock", "real");
+    job.set("observe", parameters_from("{objective: {every_updates: 100}}"));
+    const TemporaryFolder folder;
+    const auto result = run_on_ranks(job, folder / "real");
+    if (!result) continue;
+    ASSERT_EQ(result->outcome, RunOutcome::succeeded) << parameters << ": " << result->message;
+    run_here(replay_of(job, folder / "real"), folder / "replay");
+    EXPECT_TRUE(bytes_of((folder / "real") + "/weights.npy") ==
+                bytes_of((folder / "replay") + "/weights.npy"))
+        << parameters << ": weights differ";
+  }
+}
+
 TEST(RealClock, ObservationsAreThoseOfThePlanWithMeasuredTicks) {
   const ScheduleCase one{"pipedream", parameters_from("{stages: 3, microbatches: 12}")};
   const TemporaryFolder folder;

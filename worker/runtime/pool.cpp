@@ -20,9 +20,10 @@ namespace {
 // A rank in a run waits for messages that come within microseconds, an idle one for a person.
 constexpr std::chrono::microseconds sleep_in_run_max{100};
 constexpr std::chrono::microseconds sleep_idle_max{1000};
+constexpr std::chrono::microseconds sleep_in_real_run{40};
 /// A row that waits for a time is waited for awake from so long before: sleeps end late by a
 /// little.
-constexpr std::chrono::microseconds awake_before{100};
+constexpr std::chrono::microseconds awake_before{20};
 
 bool is_for_coordinator(const ControlMessage& message) {
   return std::holds_alternative<RankReady>(message) ||
@@ -57,14 +58,15 @@ void sleep_for(std::chrono::microseconds time) {
 template <class Sleep>
 void rest(Backoff& backoff, const RankWorker& worker, std::chrono::microseconds longest,
           Sleep&& sleep) {
+  if (!worker.in_real_time()) return backoff.wait(longest, sleep);
+  // Nothing is yielded: where others use the cores as well, that may last for milliseconds, while
+  // the end of a sleep comes before them.
   const auto due = worker.due_in();
   if (!due) {
-    backoff.wait(longest, sleep);
-  } else if (*due <= awake_before) {
-    sched_yield();
-  } else {
+    sleep(sleep_in_real_run);
+  } else if (*due > awake_before) {
     const auto time = std::chrono::duration_cast<std::chrono::microseconds>(*due - awake_before);
-    backoff.wait(std::min(longest, time), sleep);
+    sleep(std::min(sleep_in_real_run, time));
   }
 }
 

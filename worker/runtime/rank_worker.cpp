@@ -140,6 +140,7 @@ class RankRun : public Outbox {
     return moved || delivered_;
   }
 
+  bool is_real() const { return time_ && time_->is_real(); }
   void begin_close() { transport_->begin_close(); }
   bool closed() { return transport_->closed(); }
 
@@ -213,6 +214,10 @@ void RankWorker::start(RankStart start) {
 
 std::optional<std::chrono::nanoseconds> RankWorker::due_in() const {
   return run_ && !run_->stopping ? run_->due_in() : std::nullopt;
+}
+
+bool RankWorker::in_real_time() const {
+  return run_ && run_->is_real();
 }
 
 void RankWorker::on_control(ControlMessage message) {

@@ -35,6 +35,8 @@ class RankWorker {
   std::optional<std::chrono::nanoseconds> due_in() const;
 
   bool has_run() const { return run_ != nullptr; }
+  /// It has a run on the real clock: what comes late is seen late.
+  bool in_real_time() const;
   bool shut_down() const { return shut_down_; }
 
  private:

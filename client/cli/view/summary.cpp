@@ -106,6 +106,10 @@ void add_costs(Rows& rows, const Value& summary) {
                                       " updates, " + text_of(summary.find("microbatches")) +
                                       " microbatches");
   }
+  if (const std::string planned = text_of(summary.find("planned_makespan_ticks"));
+      !planned.empty()) {
+    rows.emplace_back("clock", "real: a tick is 1 ns, and the plan had " + planned);
+  }
   if (const Value* bubble = summary.find("bubble"); bubble != nullptr && bubble->is_number()) {
     rows.emplace_back("bubble", format_short(bubble->as_real() * 100, 3) +
                                     " % of the ticks idle, " +
