@@ -2,7 +2,7 @@
 # Repeats the experiments of docs/paper.md: runs, figures and the tables of their numbers.
 #
 #   examples/paper/run.sh [OUT [EXPERIMENT...]]     OUT: paper-results unless given
-#   examples/paper/run.sh paper-results delays rpd  only these of: delays rpd nesterov logistic scaling latency
+#   examples/paper/run.sh paper-results delays rpd  only these of: delays rpd nesterov logistic scaling latency caps
 #
 # Needs the built programs (build/release/bin, or PIPEWRIGHT=path of pipewright), gnuplot, and the data of
 # the paper's authors in ../shared/golden. Takes a few minutes; what it finds in OUT is written over.
@@ -20,7 +20,7 @@ fi
 out=${1:-paper-results}
 shift || true
 experiments=("$@")
-[ $# -gt 0 ] || experiments=(delays rpd nesterov logistic scaling latency)
+[ $# -gt 0 ] || experiments=(delays rpd nesterov logistic scaling latency caps)
 
 fail() {
   printf 'run.sh: %s\n' "$*" >&2
@@ -171,7 +171,7 @@ compare() {
     try "LocalSGD, H = $local_steps" "$problem-local-sgd-$local_steps" "$problem-local-sgd" "$1" \
       --set schedule.local_sgd.local_steps=$local_steps
   done
-  plot "$problem" "${best_runs[@]}" "${best_labels[@]}"
+  plot "$problem" "${best_runs[@]}" "${best_labels[@]}" --log-y
 }
 
 nesterov() {
@@ -243,15 +243,41 @@ latency() {
           --set schedule.local_sgd.local_steps=$local_steps --set link.latency=$c \
           --set schedule.local_sgd.sync=ring
       done
-      plot "$problem-latency-$c" "${best_runs[@]}" "${best_labels[@]}" --x-max "$tick"
+      plot "$problem-latency-$c" "${best_runs[@]}" "${best_labels[@]}" --x-max "$tick" --log-y
     done
   done
 }
 
+# How many microbatches to have in flight: a cap of S keeps the staleness low and lets the latency cost time, a
+# larger one hides the latency and pays in staleness.
+caps() {
+  say "Nesterov's quadratic at tick 1229 by in-flight cap and latency, best learning rate"
+  local cap c best line
+  row ""
+  row "| cap | c = 0 | c = 1 | c = 4 |"
+  row "|---|---|---|---|"
+  echo "cap,c = 0,c = 1,c = 4" >"$out/caps.csv"
+  for cap in 8 16 24 31 46 61 76 91; do
+    line="| $cap |"
+    printf '%s' "$cap" >>"$out/caps.csv"
+    for c in 0 1 4; do
+      run "caps-$cap-c$c" nesterov-pipedream --set schedule.pipedream.in_flight_max=$cap \
+        --set link.latency=$c --set 'sweep={optimizer.sgd.learning_rate: {log2: [-11, -6]}}'
+      read -r -a best < <(best_at "$out/caps-$cap-c$c" 1229 2)
+      line+=" ${best[0]} (${best[1]}) |"
+      printf ',%s' "${best[0]}" >>"$out/caps.csv"
+    done
+    echo >>"$out/caps.csv"
+    row "$line"
+  done
+  plot caps "$out/caps.csv" --log-y --x-label 'in-flight cap (microbatches)' \
+    --y-label 'objective f(w) at tick 1229'
+}
+
 for experiment in "${experiments[@]}"; do
   case $experiment in
-  delays | rpd | nesterov | logistic | scaling | latency) ;;
-  *) fail "no experiment '$experiment'; there are: delays rpd nesterov logistic scaling latency" ;;
+  delays | rpd | nesterov | logistic | scaling | latency | caps) ;;
+  *) fail "no experiment '$experiment'; there are: delays rpd nesterov logistic scaling latency caps" ;;
   esac
   numbers=$out/numbers-$experiment.md
   : >"$numbers"
