@@ -1,21 +1,13 @@
 // plot: the curves of jobs and runs as a figure.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include "client/cli/command.hpp"
-#include "client/cli/figure/fetch.hpp"
 #include "client/cli/figure/figure.hpp"
 #include "client/cli/figure/gnuplot.hpp"
-#include "client/cli/figure/number_table.hpp"
-#include "client/cli/figure/run_folder.hpp"
-#include "client/cli/net/api.hpp"
-#include "client/cli/net/endpoint.hpp"
+#include "client/cli/figure/source.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
@@ -23,119 +15,18 @@ namespace pipewright::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t curve_points_max = 2000;
 
 struct Options {
-  EndpointFlags endpoint;
-  std::vector<std::string> sources;
-  std::string out, x, title, size;
-  std::vector<std::string> series, labels;
-  bool gap = false;
+  CurveChoice choice;
+  std::vector<std::string> sources, labels;
+  std::string out, title, x_label, y_label, size;
   bool log_x = false;
   bool log_y = false;
   bool linear_y = false;
-  std::optional<double> optimum;
+  std::optional<double> x_max;
   std::size_t smooth = 1;
 };
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "pipewright-plot-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("cannot make a temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-/// Curves of one source, labelled by their series; `name` tells sources from each other.
-struct SourceCurves {
-  std::string name, other_name;
-  std::vector<FigureCurve> curves;
-  std::string x_label;
-  bool in_durations = false;
-};
-
-/// The series of a run that were asked for.
-std::vector<std::string> run_series(const Options& options) {
-  std::vector<std::string> series = options.series;
-  if (series.empty()) series.emplace_back("objective");
-  for (std::string& one : series) {
-    if (options.gap && one == "objective") one = "gap";
-  }
-  return series;
-}
-
-SourceCurves run_curves(const Options& options, const fs::path& path, const std::string& other) {
-  const std::string x = options.x.empty() ? "tick" : options.x;
-  static const std::vector<std::string> axes{"tick", "updates", "microbatches"};
-  if (std::find(axes.begin(), axes.end(), x) == axes.end()) {
-    throw ConfigError("--x " + x + suggest(x, axes));
-  }
-  const RunFolder folder = open_run_folder(path);
-  SourceCurves source{folder.name, other, {}, label_of_x(x), folder.in_durations && x == "tick"};
-  for (const std::string& series : run_series(options)) {
-    source.curves.push_back(read_curve(folder, x, series, options.optimum));
-    source.curves.back().label = series;
-  }
-  return source;
-}
-
-SourceCurves table_curves(const Options& options, const std::string& path) {
-  const std::vector<std::string> all = column_names(path);
-  std::vector<std::string> names{options.x.empty() ? all.front() : options.x};
-  for (const std::string& column : options.series.empty() ? all : options.series) {
-    if (!options.series.empty() || column != names.front()) names.push_back(column);
-  }
-  const auto columns = read_columns(path, names);
-  SourceCurves source{fs::path(path).stem().string(), path, {}, names.front(), false};
-  for (std::size_t c = 1; c < names.size(); ++c) {
-    FigureCurve& curve = source.curves.emplace_back();
-    curve.label = names[c];
-    for (std::size_t i = 0; i < columns[0].size(); ++i) {
-      curve.points.push_back({columns[0][i], columns[c][i]});
-    }
-  }
-  return source;
-}
-
-bool is_job_id(const std::string& source) {
-  return !source.empty() && source.find_first_not_of("0123456789") == std::string::npos;
-}
-
-SourceCurves read_source(const Options& options, const std::string& source,
-                         const TemporaryFolder& scratch) {
-  if (is_job_id(source)) {
-    const auto id = parse_integer(source);
-    if (!id || *id > UINT32_MAX) throw ConfigError(source + " is no job's id");
-    const fs::path folder = scratch.path() / source;
-    if (!fs::exists(folder)) {
-      fetch_curves(Api(find_daemon(options.endpoint)), static_cast<std::uint32_t>(*id), folder);
-    }
-    return run_curves(options, folder, "job " + source);
-  }
-  if (fs::is_directory(source)) {
-    const std::string name = fs::path(source).filename().string();
-    return run_curves(options, source, name.empty() ? source : name);
-  }
-  if (fs::is_regular_file(source)) return table_curves(options, source);
-  throw ConfigError(source +
-                    ": no job's id, no folder of a run and no CSV file (a folder whose name is a "
-                    "number is given as ./" +
-                    source + ")");
-}
 
 /// Labels by what tells curves from each other: the source, the series, or both.
 void label_curves(std::vector<SourceCurves>& sources, const Options& options) {
@@ -197,16 +88,24 @@ std::string scale_durations(std::vector<SourceCurves>& sources) {
   return "time (" + std::string(unit->second) + ")";
 }
 
+/// What all sources have along the y axis; nothing if they differ.
 std::string y_label_of(const std::vector<SourceCurves>& sources) {
-  // One series for all curves, and it is not named by the labels then.
-  const SourceCurves& first = sources.front();
-  if (first.curves.size() > 1) return "";
   for (const SourceCurves& source : sources) {
-    if (source.curves.size() > 1 || source.curves.front().label != first.curves.front().label) {
-      return "";
-    }
+    if (source.y_label != sources.front().y_label) return "";
   }
-  return label_of_series(first.curves.front().label);
+  return sources.front().y_label;
+}
+
+void cut_off(FigureCurve& curve, double x_max) {
+  std::vector<PlotPoint> points;
+  std::vector<Bounds> band;
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    if (curve.points[i].x > x_max) continue;
+    points.push_back(curve.points[i]);
+    if (!curve.band.empty()) band.push_back(curve.band[i]);
+  }
+  curve.points = std::move(points);
+  curve.band = std::move(band);
 }
 
 void set_size(Figure& figure, const std::string& size) {
@@ -226,7 +125,7 @@ Figure make_figure(const Options& options) {
   const TemporaryFolder scratch;
   std::vector<SourceCurves> sources;
   for (const std::string& source : options.sources) {
-    sources.push_back(read_source(options, source, scratch));
+    sources.push_back(read_source(options.choice, source, scratch));
   }
   Figure figure;
   figure.title = options.title;
@@ -245,6 +144,8 @@ Figure make_figure(const Options& options) {
   for (SourceCurves& source : sources) {
     std::move(source.curves.begin(), source.curves.end(), std::back_inserter(figure.curves));
   }
+  if (!options.x_label.empty()) figure.x_label = options.x_label;
+  if (!options.y_label.empty()) figure.y_label = options.y_label;
   figure.log_x = options.log_x;
   if (figure.curves.size() == 1 && options.labels.empty()) {
     if (figure.title.empty()) figure.title = figure.curves.front().label;
@@ -252,6 +153,7 @@ Figure make_figure(const Options& options) {
   }
   for (FigureCurve& curve : figure.curves) {
     if (options.smooth > 1) smooth(curve, options.smooth);
+    if (options.x_max) cut_off(curve, *options.x_max);
   }
   figure.log_y = options.log_y || (!options.linear_y && suits_log_y(figure.curves));
   for (FigureCurve& curve : figure.curves) thin(curve, curve_points_max, figure.log_x);
@@ -292,20 +194,26 @@ void add_plot(Program& program) {
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--x", options->x,
+      ->add_option("--x", options->choice.x,
                    "Along the x axis: tick (unless said otherwise), updates or microbatches; of "
                    "a CSV file a column, by default the first")
       ->type_name("AXIS");
   command
-      ->add_option("--series", options->series,
+      ->add_option("--series", options->choice.series,
                    "What is drawn, repeatable: objective (unless said otherwise), loss of the last "
                    "stage, gap, or a column of theory.csv such as gradient_norm_sq, "
                    "gradient_norm_sq_mean, bound; of a CSV file its columns, by default all")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command->add_flag("--gap", options->gap, "Draw f - f* for the objective f");
-  command->add_option("--optimum", options->optimum,
+  command->add_flag("--gap", options->choice.gap, "Draw f - f* for the objective f");
+  command->add_option("--optimum", options->choice.optimum,
                       "f*, for runs that do not know it (observe.theory: true finds it)");
+  command->add_flag("--best", options->choice.best,
+                    "Of a job of many runs only the best one, by the last objective");
+  command->add_flag("--band", options->choice.band,
+                    "Of a job with repeats the mean of each point's runs and its 95 % confidence "
+                    "interval");
+  command->add_option("--x-max", options->x_max, "Draw up to this x, in the units of the axis");
   command->add_flag("--log-x", options->log_x, "Logarithmic x axis");
   CLI::Option* log_y =
       command->add_flag("--log-y", options->log_y,
@@ -316,6 +224,8 @@ void add_plot(Program& program) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("--title", options->title, "Above the picture");
+  command->add_option("--x-label", options->x_label, "Below the x axis");
+  command->add_option("--y-label", options->y_label, "Beside the y axis");
   command
       ->add_option("--label", options->labels,
                    "For the legend, one per curve in their order; by default the names of the jobs")
@@ -325,7 +235,7 @@ void add_plot(Program& program) {
       ->add_option("--size", options->size,
                    "WIDTHxHEIGHT in pixels; 720x440 for SVG and 960x600 for PNG")
       ->type_name("SIZE");
-  add_endpoint_flags(command, options->endpoint);
+  add_endpoint_flags(command, options->choice.endpoint);
   program.on(command, [options] { return draw(*options); });
 }
 

@@ -137,6 +137,35 @@ TEST_F(Figures, DurationsHaveAUnitAndDoNotMixWithTicks) {
   EXPECT_EQ(pipewright({"plot", ticks, times, "--out", path("f.svg"), "--x", "updates"}).status, 0);
 }
 
+TEST_F(Figures, JobsOfManyRunsAreDrawnWholeOrByTheirBestOrAsBands) {
+  PIPEWRIGHT_NEEDS_GNUPLOT();
+  const std::string many =
+      run_folder("many", {"--set", "sweep={optimizer.sgd.learning_rate: [0.001, 0.01]}", "--set",
+                          "repeats=2", "--set", "cost.jitter={uniform: {low: 0, high: 2}}"});
+  const auto labels = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"plot", many, "--out", path("f.svg")});
+    const Outcome outcome = pipewright(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const std::string svg = content("f.svg");
+    int curves = 0;
+    while (svg.find("gnuplot_plot_" + std::to_string(curves + 1) + "\"") != std::string::npos) {
+      ++curves;
+    }
+    return std::pair{curves, svg.find(">learning_rate = 0.001") != std::string::npos};
+  };
+  const auto [all, all_labelled] = labels({});
+  const auto [bands, bands_labelled] = labels({"--band"});
+  const auto [best, best_labelled] = labels({"--best"});
+  EXPECT_TRUE(all_labelled);
+  EXPECT_TRUE(bands_labelled);
+  EXPECT_FALSE(best_labelled) << "0.01 is better";
+  EXPECT_EQ(all, 4);
+  EXPECT_EQ(bands, 4) << "2 means and 2 bands";
+  EXPECT_EQ(best, 2);
+  EXPECT_EQ(pipewright({"plot", many, "--out", path("f.svg"), "--band", "--x", "updates"}).status,
+            2);
+}
+
 TEST_F(Figures, WithoutGnuplotThePackageIsNamedAndNothingIsWritten) {
   const Outcome outcome = run({"/usr/bin/env", "PATH=/nonexistent", program, "plot",
                                run_folder("one"), "--out", path("f.svg")});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 
 #include "client/cli/view/text.hpp"
 #include "core/base/error.hpp"
@@ -29,6 +30,7 @@ constexpr std::array<std::array<double, 3>, 5> scale{
 
 /// Curves of so few points show each of them.
 constexpr std::size_t marked_points_max = 40;
+constexpr std::size_t marked_ticks_max = 12;
 /// More labels than that stand beside the picture.
 constexpr std::size_t inside_labels_max = 6;
 
@@ -77,6 +79,21 @@ struct Axis {
   }
   double decades() const { return log && !range.empty() ? std::log10(range.high / range.low) : 0; }
 };
+
+/// Few values of x on a logarithmic axis (2, 4, 8, ...) are what the axis is marked with.
+std::string ticks_setting(const Figure& figure, const Axis& x) {
+  std::set<double> values;
+  for (const FigureCurve& curve : figure.curves) {
+    if (!x.log || curve.points.size() > marked_ticks_max) return "";
+    for (const PlotPoint& point : curve.points) {
+      if (x.shows(point.x)) values.insert(point.x);
+    }
+  }
+  if (values.size() > marked_ticks_max) return "";
+  std::vector<std::string> texts;
+  for (const double value : values) texts.push_back(format_short(value, 6));
+  return "set xtics (" + join(texts, ", ") + ")\nunset mxtics\n";
+}
 
 /// The corner of the picture that the fewest points lie in, as gnuplot names it.
 std::string emptiest_corner(const Figure& figure, const Axis& x, const Axis& y) {
@@ -136,7 +153,8 @@ std::string range_setting(const std::string& name, const Axis& axis, double pad_
     high *= std::pow(factor, pad_high);
   } else {
     const double width = low < high ? high - low : std::max(std::abs(high), 1.0);
-    low -= width * pad_low;
+    // An axis that nearly begins at 0 does.
+    low = low >= 0 && low < width / 4 ? 0 : low - width * pad_low;
     high += width * pad_high;
   }
   return "set " + name + "range [" + format_short(low, 9) + ":" + format_short(high, 9) + "]\n";
@@ -146,6 +164,7 @@ std::string axis_settings(const char* name, const Axis& axis) {
   const std::string axis_name(name);
   std::string text;
   if (axis.log) text += "set logscale " + axis_name + "\n";
+  if (axis.decades() > 8) text += "unset m" + axis_name + "tics\n";
   if (axis.decades() > 3) {
     text += "set format " + axis_name + " '10^{%T}'\n";
   } else {
@@ -325,7 +344,8 @@ std::string gnuplot_script(const Figure& figure, FigureFormat format) {
     throw ConfigError("there is nothing to draw: no curve has a finite point" +
                       std::string(x.log || y.log ? " above 0, and an axis is logarithmic" : ""));
   }
-  std::string script = head(figure, format) + axis_settings("x", x) + axis_settings("y", y);
+  std::string script = head(figure, format) + axis_settings("x", x) + axis_settings("y", y) +
+                       ticks_setting(figure, x);
   const auto labels = static_cast<std::size_t>(
       std::count_if(figure.curves.begin(), figure.curves.end(),
                     [](const FigureCurve& curve) { return !curve.label.empty(); }));
