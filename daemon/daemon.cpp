@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds tick_interval{100};  // points are in the store after so long
+constexpr milliseconds ends_gathered{5};
 // At the end, from the start of ending: what the pools and streams get to leave by themselves,
 // until a SIGTERM has ended the local pool, and until it is killed.
 constexpr milliseconds leave_max{1500};
@@ -67,6 +68,9 @@ struct Daemon::Impl {
         server(
             std::make_unique<Server>(*io, options.listen, options.port, api, service, options.net)),
         url(url_of(options.listen, server->port())) {
+    service.on_ends([this] {
+      if (!std::exchange(ends_wait, true)) asio::co_spawn(*io, commit_ends(), asio::detached);
+    });
     if (options.local_ranks == 0) return;
     LocalPoolOptions pool;
     pool.ranks = options.local_ranks;
@@ -96,6 +100,19 @@ struct Daemon::Impl {
       }
       timer.expires_after(tick_interval);
       co_await timer.async_wait(into(ec));
+    }
+  }
+
+  /// The ends of runs wait a little for others: what makes one last costs as much as for many.
+  awaitable<void> commit_ends() {
+    asio::steady_timer timer(*io, ends_gathered);
+    error_code ec;
+    co_await timer.async_wait(into(ec));
+    ends_wait = false;
+    try {
+      service.commit();
+    } catch (const Error& error) {
+      spdlog::error("ends of runs: {}", error.what());
     }
   }
 
@@ -140,6 +157,7 @@ struct Daemon::Impl {
   std::string url;
   std::optional<LocalPool> local_pool;
   bool ending = false;
+  bool ends_wait = false;
 };
 
 Daemon::Daemon(DaemonOptions options) {

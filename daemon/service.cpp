@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/train/job.hpp"
+#include "core/train/run_table.hpp"
 #include "daemon/jobs/ranks.hpp"
+#include "proto/codec/json.hpp"
 
 namespace pipewright {
 namespace {
@@ -22,6 +25,27 @@ jobs::Queue::Time steady_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now);
 }
 
+jobs::JobRestored restored(const JobRecord& record, Store& store) {
+  const Job& job = record.job;
+  jobs::JobRestored restored{.job = job.id,
+                             .ranks_wanted = record.ranks_wanted,
+                             .state = job.state,
+                             .message = job.message,
+                             .attempt = job.attempt,
+                             .counts = job.progress.runs,
+                             .next_run = record.next_run,
+                             .runs = {},
+                             .first_failed = {},
+                             .cancel_asked = record.cancel_asked};
+  for (const RunRecord& run : store.unfinished_runs(job.id)) {
+    restored.runs.push_back({run.run.number, run.run.state, run.run.attempt});
+  }
+  if (const std::optional<Run> failed = store.first_failed_run(job.id)) {
+    restored.first_failed = jobs::FailedRun{failed->number, failed->message};
+  }
+  return restored;
+}
+
 }  // namespace
 
 Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
@@ -30,14 +54,7 @@ Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
       files_(data_dir / "jobs"),
       journal_(store_),
       queue_(limits.queue) {
-  for (const JobRecord& record : store_.unfinished()) {
-    for (const jobs::Effect& effect :
-         queue_.handle(jobs::JobRestored{record.job.id, record.ranks_wanted, record.job.state,
-                                         record.job.attempt, record.cancel_asked},
-                       steady_ms())) {
-      perform(effect);
-    }
-  }
+  for (const JobRecord& record : store_.unfinished()) handle(restored(record, store_));
   publish(journal_.commit());
 }
 
@@ -46,27 +63,84 @@ JobId Service::submit(const Value& checked) {
     throw QueueFull(std::to_string(limits_.queue.jobs_max) +
                     " jobs have not ended; no more are taken until some have");
   }
-  const int ranks = ranks_wanted(checked);
-  const JobId id = store_.add_job(checked, ranks, unix_ms());
-  spdlog::info("job accepted id={} ranks={}", id, ranks);
-  put(jobs::JobAccepted{id, ranks});
+  const JobRuns runs(checked);
+  const int ranks = ranks_wanted(runs);
+  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms());
+  spdlog::info("job accepted id={} runs={} ranks={}", id, runs.size(), ranks);
+  put(jobs::JobAccepted{id, ranks, runs.size()});
   return id;
 }
 
 std::optional<Job> Service::job(JobId id) {
   std::optional<Job> job = journal_.find(id);
-  if (job) job->spec = store_.spec(id).value_or(Value());
+  if (!job) return job;
+  job->spec = store_.spec(id).value_or(Value());
+  if (job->progress.runs.total > 1 && has_ended(id) && job->summary_json.empty()) add_table(*job);
   return job;
+}
+
+/// Made when somebody asks for it first: that of many runs takes its time.
+void Service::add_table(Job& job) {
+  const JobRuns& runs = runs_of(job.id);
+  std::vector<Value> summaries(runs.size());
+  store_.each_summary(job.id, [&](std::uint32_t run, std::string_view json) {
+    summaries.at(run) = value_from_json(json);
+  });
+  job.summary_json = to_json(run_table(runs, summaries));
+  store_.set_summary(job.id, job.summary_json);
+}
+
+const JobRuns& Service::runs_of(JobId id) {
+  static constexpr std::size_t kept_max = 8;
+  const auto at = std::find_if(runs_of_.begin(), runs_of_.end(),
+                               [&](const auto& kept) { return kept.first == id; });
+  if (at != runs_of_.end()) {
+    runs_of_.splice(runs_of_.begin(), runs_of_, at);
+    return runs_of_.front().second;
+  }
+  const std::optional<Value> spec = store_.spec(id);
+  if (!spec) throw StoreError("job " + std::to_string(id) + " is not in the store");
+  // Checked again, for what a message does not keep: which whole numbers are reals.
+  runs_of_.emplace_front(id, JobRuns(check_job(*spec)));
+  if (runs_of_.size() > kept_max) runs_of_.pop_back();
+  return runs_of_.front().second;
+}
+
+RunList Service::runs(JobId id, std::uint32_t from, std::size_t limit) {
+  const Job job = journal_.find(id).value();
+  const JobRuns& runs = runs_of(id);
+  std::map<std::uint32_t, Run> started;
+  for (RunRecord& record : store_.runs(id, from, limit)) {
+    const std::uint32_t number = record.run.number;
+    started.emplace(number, std::move(record.run));
+  }
+  RunList list;
+  for (std::uint32_t number = from; number < runs.size() && list.runs.size() < limit; ++number) {
+    Run& run = list.runs.emplace_back();
+    if (const Run* newer = journal_.run_under_way(id, number)) {
+      run = *newer;
+    } else if (const auto stored = started.find(number); stored != started.end()) {
+      run = std::move(stored->second);
+    } else {  // never started: dropped, or yet to come
+      run.job = id;
+      run.number = number;
+      run.state = is_final(job.state) ? JobState::cancelled : JobState::queued;
+    }
+    run.swept = runs.swept(number / runs.repeats());
+    run.seed = runs.seed(number);
+  }
+  const auto next = from + static_cast<std::uint32_t>(list.runs.size());
+  list.next_from = list.runs.empty() || next >= runs.size() ? 0 : next;
+  return list;
 }
 
 JobList Service::list(const ListQuery& query) {
   JobList list = store_.list(query);
   for (Job& job : list.jobs) {
-    const Job* newer = journal_.under_way(job.id);
-    if (newer == nullptr) continue;
-    Value spec = std::move(job.spec);
-    job = *newer;
-    job.spec = std::move(spec);
+    std::optional<Job> newer = journal_.under_way(job.id);
+    if (!newer) continue;
+    newer->spec = std::move(job.spec);
+    job = std::move(*newer);
   }
   return list;
 }
@@ -99,18 +173,18 @@ EventList Service::next_events(JobId id, std::uint64_t from) {
       return {{begin, begin + count}, from + static_cast<std::uint64_t>(count)};
     }
   }
-  return store_.events(id, {.from = from, .limit = events_per_frame_max, .kind = {}});
+  return store_.events(id, {.from = from, .limit = events_per_frame_max, .kind = {}, .run = {}});
 }
 
 bool Service::has_ended(JobId id) {
-  if (journal_.under_way(id) != nullptr) return false;  // its end may wait for the next commit
+  if (journal_.under_way(id)) return false;  // its end may wait for the next commit
   const std::optional<JobRecord> record = store_.find(id);
   return record && is_final(record->job.state);
 }
 
 std::optional<Progress> Service::progress(JobId id) const {
-  const Job* job = journal_.under_way(id);
-  if (job == nullptr) return std::nullopt;
+  const std::optional<Job> job = journal_.under_way(id);
+  if (!job) return std::nullopt;
   return job->progress;
 }
 
@@ -121,8 +195,14 @@ std::size_t Service::streams() const {
 }
 
 void Service::tick() {
+  if (!ended_.empty()) commit();
   put(jobs::TimePassed{});
-  if (journal_.dirty() || !acknowledgements_.empty() || !outgoing_.empty()) flush();
+  commit();
+}
+
+void Service::commit() {
+  const bool waits = journal_.dirty() || !acknowledgements_.empty() || !outgoing_.empty();
+  if (waits || !ended_.empty()) flush();
 }
 
 void Service::shut_down(const std::string& reason) {
@@ -135,28 +215,66 @@ void Service::shut_down(const std::string& reason) {
 }
 
 void Service::put(const jobs::Input& input) {
+  if (handle(input)) flush();
+}
+
+/// True when something of it is awaited by somebody.
+bool Service::handle(const jobs::Input& input) {
   bool urgent = false;
   for (const jobs::Effect& effect : queue_.handle(input, steady_ms())) {
     perform(effect);
-    // That a run has begun can wait for the next tick; everything else is awaited by somebody.
-    const auto* state = std::get_if<jobs::StoreState>(&effect);
-    urgent = urgent || state == nullptr || state->state != JobState::running;
+    // That a run has begun can wait for the next tick.
+    const auto* run = std::get_if<jobs::StoreRun>(&effect);
+    const auto* job = std::get_if<jobs::StoreJob>(&effect);
+    urgent = urgent || !((run != nullptr && run->state == JobState::running) ||
+                         (job != nullptr && job->state == JobState::running));
   }
-  if (urgent) flush();
+  return urgent;
+}
+
+/// Runs have ended: their files reach the disk together, and before their outcomes.
+void Service::take_ends() {
+  std::vector<jobs::RunOver> ended = std::exchange(ended_, {});
+  std::vector<RunKey> keys;
+  for (const jobs::RunOver& over : ended) {
+    if (over.outcome == RunOutcome::succeeded && queue_.runs_on(over.pool, over.run)) {
+      keys.emplace_back(over.run.job, over.run.run);
+    }
+  }
+  file_faults_.merge(files_.sync(keys));
+  for (jobs::RunOver& over : ended) {
+    if (!queue_.runs_on(over.pool, over.run)) {  // a newer attempt may write the same files
+      handle(over);
+      continue;
+    }
+    const RunKey key{over.run.job, over.run.run};
+    files_.abandon(key);
+    const auto fault = file_faults_.extract(key);
+    if (!fault.empty() && over.outcome == RunOutcome::succeeded) {
+      over.outcome = RunOutcome::failed;
+      over.message = "a file of the run could not be stored: " + fault.mapped();
+      over.summary_json.clear();
+    }
+    handle(over);
+  }
 }
 
 void Service::perform(const jobs::Effect& effect) {
-  if (const auto* change = std::get_if<jobs::StoreState>(&effect)) {
+  if (const auto* job = std::get_if<jobs::StoreJob>(&effect)) {
+    spdlog::debug("job state id={} state={} runs={}/{} message=\"{}\"", job->job,
+                  name_of(job->state), job->counts.ended(), job->counts.total, job->message);
+    journal_.add_job_state(*job, unix_ms());
+  } else if (const auto* change = std::get_if<jobs::StoreRun>(&effect)) {
     const auto pool = change->pool ? pools_.find(*change->pool) : pools_.end();
     const std::string pool_name = pool == pools_.end() ? "" : pool->second.info.name;
-    spdlog::info("job state id={} state={} attempt={} pool={} message=\"{}\"", change->job,
-                 name_of(change->state), change->attempt, pool_name, change->message);
-    journal_.add_state(*change, pool_name, unix_ms());
+    spdlog::info("run state job={} run={} state={} attempt={} pool={} message=\"{}\"", change->job,
+                 change->run, name_of(change->state), change->attempt, pool_name, change->message);
+    journal_.add_run_state(*change, pool_name, unix_ms());
   } else if (const auto* asked = std::get_if<jobs::StoreCancelAsked>(&effect)) {
     journal_.set_cancel_asked(asked->job);
   } else if (const auto* start = std::get_if<jobs::StartOnPool>(&effect)) {
-    files_.abandon(start->run.job);
-    file_faults_.erase(start->run.job);
+    files_.abandon({start->run.job, start->run.run});
+    file_faults_.erase({start->run.job, start->run.run});
     outgoing_.emplace_back(start->pool, *start);
   } else if (const auto* cancel = std::get_if<jobs::CancelOnPool>(&effect)) {
     outgoing_.emplace_back(cancel->pool, DaemonFrame(CancelRun{cancel->run}));
@@ -170,6 +288,7 @@ void Service::perform(const jobs::Effect& effect) {
 
 /// False when the store refuses; then everything waits for the next try.
 bool Service::flush() {
+  take_ends();
   try {
     publish(journal_.commit());
     store_fault_.clear();
@@ -208,9 +327,12 @@ void Service::send_outgoing() {
     if (pool == pools_.end()) continue;
     try {
       pool->second.port->send(encode_outgoing(outgoing));
-    } catch (const Error& error) {  // the job cannot be read: its pool would wait for it for ever
+    } catch (const StoreError& error) {
+      // The job cannot be read: its pool would wait for it for ever.
       spdlog::error("pool cannot be told pool={}: {}", pool->second.info.name, error.what());
       pool->second.port->close(error.what());
+    } catch (const ConfigError& error) {
+      fail_to_start(std::get<jobs::StartOnPool>(outgoing), error.what());
     }
   }
 }
@@ -218,9 +340,14 @@ void Service::send_outgoing() {
 std::string Service::encode_outgoing(const Outgoing& outgoing) {
   if (const auto* frame = std::get_if<DaemonFrame>(&outgoing)) return encode_daemon_frame(*frame);
   const auto& start = std::get<jobs::StartOnPool>(outgoing);
-  std::optional<Value> spec = store_.spec(start.run.job);
-  if (!spec) throw StoreError("job " + std::to_string(start.run.job) + " is not in the store");
-  return encode_daemon_frame(StartRun{start.run, std::move(*spec), start.ranks});
+  return encode_daemon_frame(
+      StartRun{start.run, runs_of(start.run.job).run(start.run.run).job, start.ranks});
+}
+
+/// A point of a sweep that makes no job: nothing is sent to the pool.
+void Service::fail_to_start(const jobs::StartOnPool& start, const std::string& why) {
+  ended_.push_back({start.pool, start.run, RunOutcome::failed, why, {}});
+  wake_for_ends_();
 }
 
 }  // namespace pipewright

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/train/sweep.hpp"
 #include "daemon/jobs/queue.hpp"
 #include "daemon/store/job_files.hpp"
 #include "daemon/store/journal.hpp"
@@ -57,6 +60,8 @@ class Service {
   JobId submit(const Value& checked);
   std::optional<Job> job(JobId id);
   JobList list(const ListQuery& query);
+  /// The runs of a job that is there, from number `from` on, `limit` at most.
+  RunList runs(JobId id, std::uint32_t from, std::size_t limit);
   enum class CancelAnswer { asked, has_ended, unknown };
   CancelAnswer cancel(JobId id);
   EventList events(JobId id, const EventQuery& query) { return store_.events(id, query); }
@@ -69,6 +74,10 @@ class Service {
   EventList next_events(JobId id, std::uint64_t from);
   /// Everything about the job has been committed, its end included.
   bool has_ended(JobId id);
+  /// No end of this run waits for a commit.
+  bool run_is_stored(JobId id, std::uint32_t run) const {
+    return journal_.run_under_way(id, run) == nullptr;
+  }
   std::optional<Progress> progress(JobId id) const;
   std::size_t streams() const;
 
@@ -85,8 +94,14 @@ class Service {
   /// The name under which a pool of this machine will attach, for pools().
   void expect_local_pool(std::string name) { local_pool_ = std::move(name); }
 
+  /// `wake` is called when runs have ended and is to lead to a commit() within a few
+  /// milliseconds: the ends of several runs then share what makes them last.
+  void on_ends(std::function<void()> wake) { wake_for_ends_ = std::move(wake); }
+
   /// To be called a few times a second: commits what waits, notices silent pools.
   void tick();
+  /// Commits what waits, if the store takes it.
+  void commit();
   /// Nothing more is started; pools are asked to leave, streams to close.
   void shut_down(const std::string& reason);
   /// Why streams are to close; empty while they are not.
@@ -112,11 +127,16 @@ class Service {
   void on_run_frame(PoolId pool, const RunEnded& frame);
 
   void put(const jobs::Input& input);
+  bool handle(const jobs::Input& input);
+  void take_ends();
   void perform(const jobs::Effect& effect);
   bool flush();
   void publish(const std::vector<Journal::Committed>& committed);
   void send_outgoing();
   std::string encode_outgoing(const Outgoing& outgoing);
+  void fail_to_start(const jobs::StartOnPool& start, const std::string& why);
+  const JobRuns& runs_of(JobId id);
+  void add_table(Job& job);
   void wake_streams(JobId id);
 
   ServiceLimits limits_;
@@ -129,7 +149,10 @@ class Service {
   std::map<JobId, Feed> feeds_;
   std::map<std::pair<PoolId, RunId>, std::uint64_t> acknowledgements_;  // after the next commit
   std::vector<std::pair<PoolId, Outgoing>> outgoing_;                   // after the next commit
-  std::map<JobId, std::string> file_faults_;
+  std::vector<jobs::RunOver> ended_;  // their files are not synced yet
+  std::function<void()> wake_for_ends_ = [] {};
+  std::map<RunKey, std::string> file_faults_;
+  std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first
   std::string local_pool_;
   std::string closing_;
   std::string store_fault_;  // the last one that was logged

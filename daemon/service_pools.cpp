@@ -92,6 +92,7 @@ void Service::detach(PoolId pool, const std::string& reason) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
   spdlog::info("pool gone name={} reason=\"{}\"", gone.mapped().info.name, reason);
+  if (!ended_.empty()) flush();  // those runs are not lost
   put(jobs::PoolLost{pool, reason});
 }
 
@@ -125,7 +126,7 @@ void Service::on_run_frame(PoolId pool, const RunPoints& frame) {
 
 void Service::on_run_frame(PoolId pool, const RunProgress& frame) {
   if (!queue_.runs_on(pool, frame.run)) return;
-  journal_.set_progress(frame.run.job, frame.progress);
+  journal_.set_progress(frame.run, frame.progress);
   wake_streams(frame.run.job);
 }
 
@@ -139,36 +140,24 @@ void Service::on_run_frame(PoolId pool, const RunLog& frame) {
     line.text.resize(cut);
     line.text += " [cut]";
   }
-  journal_.add_log(frame.run.job, std::move(line), unix_ms());
+  journal_.add_log(frame.run, std::move(line), unix_ms());
 }
 
 void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
-  if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(frame.run.job)) return;
+  const RunKey key{frame.run.job, frame.run.run};
+  if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(key)) return;
   try {
     files_.put(frame);
   } catch (const StoreError& error) {
-    spdlog::error("file of a run cannot be stored job={}: {}", frame.run.job, error.what());
-    file_faults_[frame.run.job] = error.what();
+    spdlog::error("file of a run cannot be stored job={} run={}: {}", frame.run.job, frame.run.run,
+                  error.what());
+    file_faults_[key] = error.what();
   }
 }
 
 void Service::on_run_frame(PoolId pool, const RunEnded& frame) {
-  jobs::RunOver over{pool, frame.run, frame.outcome, frame.message, frame.summary_json};
-  if (queue_.runs_on(pool, frame.run)) {
-    try {
-      if (frame.outcome == RunOutcome::succeeded) files_.sync(frame.run.job);
-    } catch (const StoreError& error) {
-      file_faults_[frame.run.job] = error.what();
-    }
-    files_.abandon(frame.run.job);
-    const auto fault = file_faults_.extract(frame.run.job);
-    if (!fault.empty() && frame.outcome == RunOutcome::succeeded) {
-      over.outcome = RunOutcome::failed;
-      over.message = "a file of the run could not be stored: " + fault.mapped();
-      over.summary_json.clear();
-    }
-  }
-  put(over);
+  ended_.push_back({pool, frame.run, frame.outcome, frame.message, frame.summary_json});
+  wake_for_ends_();
 }
 
 }  // namespace pipewright

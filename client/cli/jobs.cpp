@@ -10,6 +10,7 @@
 #include "client/cli/command.hpp"
 #include "client/cli/net/api.hpp"
 #include "client/cli/view/live.hpp"
+#include "client/cli/view/runs_view.hpp"
 #include "client/cli/view/screen.hpp"
 #include "client/cli/view/summary.hpp"
 #include "client/cli/view/table.hpp"
@@ -38,6 +39,9 @@ std::shared_ptr<Options> common_options(CLI::App* command) {
 
 std::string progress_text(const Job& job) {
   const Progress& progress = job.progress;
+  if (const RunCounts& runs = job.progress.runs; runs.total > 1) {
+    return std::to_string(runs.ended()) + '/' + std::to_string(runs.total) + " runs";
+  }
   if (job.state == JobState::succeeded) return "100 %";
   if (progress.ticks_total <= 0) return "-";
   const double part =
@@ -114,6 +118,15 @@ int show_job(const Options& options) {
       {"started", format_local_time(job.started_unix_ms)},
       {"ended", format_local_time(job.ended_unix_ms)},
       {"attempt", std::to_string(job.attempt)}};
+  if (const RunCounts& runs = job.progress.runs; runs.total > 1) {
+    rows.push_back({"runs", std::to_string(runs.total)});
+    for (const auto& [state, count] : {std::pair{"under way", runs.under_way},
+                                       {"succeeded", runs.succeeded},
+                                       {"failed", runs.failed},
+                                       {"cancelled", runs.cancelled}}) {
+      if (count > 0) rows.push_back({std::string("  ") + state, std::to_string(count)});
+    }
+  }
   if (job.progress.ticks_total > 0) {
     const auto of = [](std::int64_t done, std::int64_t total) {
       return std::to_string(done) + " of " + std::to_string(total);
@@ -127,7 +140,10 @@ int show_job(const Options& options) {
     rows.push_back({"pool", printable(job.pool) + ", ranks" + ranks});
   }
   std::cout << '\n' << format_table({{"JOB"}, {""}}, rows, columns);
-  if (const Value summary = parse_json(job.summary_json, "summary.json"); summary.is_map()) {
+  const Value summary = parse_json(job.summary_json, "summary.json");
+  if (job.progress.runs.total > 1) {
+    if (summary.is_map()) std::cout << "\nRUNS\n" << format_run_table(summary, columns);
+  } else if (summary.is_map()) {
     std::cout << "\nSUMMARY\n" << format_tree(summary, columns);
   }
   std::cout << "\nSPEC\n" << format_tree(job.spec, columns);

@@ -1,11 +1,14 @@
 // log, export: what a job leaves.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
 #include "client/cli/command.hpp"
+#include "client/cli/download.hpp"
 #include "client/cli/net/api.hpp"
 #include "client/cli/net/stream.hpp"
 #include "client/cli/view/text.hpp"
+#include "core/base/error.hpp"
 
 namespace pipewright::cli {
 
@@ -24,7 +27,7 @@ std::string_view name_of_severity(Severity severity) {
   return severity == Severity::warning ? "warning" : "info";
 }
 
-/// Log lines and changes of state; "" for points.
+/// Log lines and changes of state; "" for points, and for runs of many that go as they should.
 std::string log_text(const Event& event, bool json) {
   std::string level, text;
   if (const auto* line = std::get_if<LogLine>(&event.what)) {
@@ -35,6 +38,14 @@ std::string log_text(const Event& event, bool json) {
     text = name_of(change->state);
     if (change->attempt > 1) text += " (attempt " + std::to_string(change->attempt) + ")";
     if (!change->message.empty()) text += ": " + change->message;
+  } else if (const auto* run = std::get_if<RunStateChange>(&event.what)) {
+    const bool news = run->state == JobState::failed || run->state == JobState::cancelled ||
+                      !run->message.empty();
+    if (!news) return {};
+    level = "state";
+    text = "run " + std::to_string(event.run) + ' ' + std::string(name_of(run->state));
+    if (run->attempt > 1) text += " (attempt " + std::to_string(run->attempt) + ")";
+    if (!run->message.empty()) text += ": " + run->message;
   } else {
     return {};
   }
@@ -91,7 +102,13 @@ int show_log(const Options& options) {
   }
   // The changes of state are few; the lines of the log are written as they come, between them.
   std::vector<Event> states;
-  each_event(api, options.id, "state", [&](const Event& event) { states.push_back(event); });
+  for (const char* kind : {"state", "run_state"}) {
+    each_event(api, options.id, kind, [&](const Event& event) {
+      if (!log_text(event, options.json).empty()) states.push_back(event);
+    });
+  }
+  std::sort(states.begin(), states.end(),
+            [](const Event& a, const Event& b) { return a.sequence < b.sequence; });
   auto state = states.begin();
   const auto states_before = [&](std::uint64_t sequence) {
     for (; state != states.end() && state->sequence < sequence; ++state) {
@@ -108,27 +125,26 @@ int show_log(const Options& options) {
 
 int export_job(const Options& options) {
   const Api api(find_daemon(options.endpoint));
-  const FileList list = api.files(options.id);
-  std::filesystem::create_directories(options.out);
+  const Job job = api.job(options.id);
+  if (!is_final(job.state)) {
+    throw Error("job " + std::to_string(job.id) + " has not ended: it is " +
+                std::string(name_of(job.state)));
+  }
   Value files = Value::list();
-  for (const FileInfo& file : list.files) {
-    const bool plain = !file.name.empty() && !file.name.starts_with('.') &&
-                       file.name.find('/') == std::string::npos &&
-                       printable(file.name) == file.name;
-    if (!plain) throw ProtocolError("the daemon names a file '" + printable(file.name) + "'");
-    const std::filesystem::path path = std::filesystem::path(options.out) / file.name;
-    api.download_file(options.id, file.name, path);
+  DownloadHooks hooks;
+  hooks.written = [&](const std::filesystem::path& path, std::uint64_t bytes) {
     if (!options.json) std::cout << path.string() << std::endl;
     Value entry = Value::map();
     entry.set("path", path.string());
-    entry.set("bytes", static_cast<std::int64_t>(file.bytes));
+    entry.set("bytes", static_cast<std::int64_t>(bytes));
     files.as_list().push_back(std::move(entry));
-  }
+  };
+  const std::size_t count = download_job(api, job, options.out, hooks);
   if (options.json) {
     Value answer = Value::map();
     answer.set("files", std::move(files));
     std::cout << to_json(answer, -1) << '\n';
-  } else if (list.files.empty()) {
+  } else if (count == 0) {
     std::cerr << "job " << options.id << " left no files\n";
   }
   return exit_ok;

@@ -65,7 +65,9 @@ class LiveWatcher : public Watcher {
 class LineWatcher : public Watcher {
  public:
   LineWatcher(std::vector<Job> jobs, std::ostream& out) : Watcher(std::move(jobs)), out_(out) {
-    for (const Job& job : this->jobs) writers_.emplace_back(job.id, job.progress.ticks_total);
+    for (const Job& job : this->jobs) {
+      writers_.emplace_back(job.id, job.progress.ticks_total, job.progress.runs.total);
+    }
   }
   void on_frame(std::size_t index, const StreamFrame& frame) override {
     Watcher::on_frame(index, frame);
@@ -179,7 +181,12 @@ std::string LineWriter::on_frame(const StreamFrame& frame) {
 
 std::string LineWriter::on_event(const Event& event) {
   const std::string job = "job " + std::to_string(job_) + ": ";
-  if (const auto* point = std::get_if<Point>(&event.what)) return on_point(*point);
+  if (const auto* point = std::get_if<Point>(&event.what)) {
+    return runs_total_ > 1 ? std::string() : on_point(*point);
+  }
+  if (const auto* change = std::get_if<RunStateChange>(&event.what)) {
+    return on_run_state(event.run, *change);
+  }
   if (const auto* change = std::get_if<StateChange>(&event.what)) {
     std::string line;
     if (is_final(change->state)) line = flush();
@@ -192,6 +199,21 @@ std::string LineWriter::on_event(const Event& event) {
   if (log.severity == Severity::info) return {};
   return job + (log.severity == Severity::error ? "error: " : "warning: ") + printable(log.text) +
          "\n";
+}
+
+std::string LineWriter::on_run_state(std::uint32_t run, const StateChange& change) {
+  const std::string job = "job " + std::to_string(job_) + ": ";
+  std::string out;
+  if (change.state == JobState::failed ||
+      (change.state == JobState::queued && !change.message.empty())) {
+    out = job + "run " + std::to_string(run) + ' ' + std::string(name_of(change.state)) + ": " +
+          printable(change.message) + '\n';
+  }
+  if (!is_final(change.state)) return out;
+  const std::int64_t before = runs_ended_++ * steps / runs_total_;
+  if (runs_ended_ * steps / runs_total_ == before) return out;
+  return out + job + std::to_string(runs_ended_) + " of " + std::to_string(runs_total_) +
+         " runs have ended\n";
 }
 
 std::string LineWriter::on_point(const Point& point) {

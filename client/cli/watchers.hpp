@@ -34,13 +34,14 @@ int exit_status_of(JobState state);
 int outcome_of(const std::vector<Job>& jobs);
 
 /// Chooses what of a job's stream is written as lines of text: changes of state, errors and
-/// warnings, and points at about 20 evenly spaced steps of the run. The same stream gives the same
-/// lines, however it is cut into frames.
+/// warnings, and points at about 20 evenly spaced steps of the run; of many runs those that fail or
+/// are lost, and how many have ended at about 20 steps. The same stream gives the same lines,
+/// however it is cut into frames.
 class LineWriter {
  public:
   /// `ticks_total`: the length of the run, or 0 while it is not known.
-  explicit LineWriter(std::uint32_t job, std::int64_t ticks_total = 0)
-      : job_(job), ticks_total_(ticks_total) {}
+  explicit LineWriter(std::uint32_t job, std::int64_t ticks_total = 0, std::uint32_t runs = 1)
+      : job_(job), ticks_total_(ticks_total), runs_total_(runs) {}
   /// Lines to write now, each with its newline.
   std::string on_frame(const StreamFrame& frame);
 
@@ -52,6 +53,7 @@ class LineWriter {
     bool newest_written = false;
   };
   std::string on_event(const Event& event);
+  std::string on_run_state(std::uint32_t run, const StateChange& change);
   std::string on_point(const Point& point);
   std::string on_total(std::int64_t ticks_total);
   std::string thin(Thinned& series, const Point& point);
@@ -62,6 +64,8 @@ class LineWriter {
   std::uint32_t job_;
   std::int64_t ticks_total_;
   Thinned objective_, loss_;
+  std::int64_t runs_total_;
+  std::int64_t runs_ended_ = 0;
 };
 
 }  // namespace pipewright::cli

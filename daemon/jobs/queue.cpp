@@ -1,53 +1,92 @@
 #include "daemon/jobs/queue.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
+
+#include "core/base/check.hpp"
 
 namespace pipewright {
 
 namespace jobs {
 
+JobState Queue::JobEntry::state() const {
+  if (counts.ended() == counts.total) {
+    if (counts.cancelled > 0) return JobState::cancelled;
+    return counts.failed > 0 ? JobState::failed : JobState::succeeded;
+  }
+  if (counts.succeeded + counts.failed + began > 0) return JobState::running;
+  return under_way.empty() ? JobState::queued : JobState::starting;
+}
+
 Effects Queue::handle(const Input& input, Time now) {
   now_ = now;
   std::visit([this](const auto& event) { on(event); }, input);
+  // Before what was lost starts again: that it was lost is to be seen.
+  store_changed_jobs();
   start_what_fits();
+  store_changed_jobs();
   return std::exchange(effects_, {});
 }
 
 std::optional<JobState> Queue::state_of(JobId job) const {
   const auto at = jobs_.find(job);
   if (at == jobs_.end()) return std::nullopt;
-  return at->second.state;
+  return at->second.state();
 }
 
 bool Queue::runs_on(PoolId pool, RunId run) const {
   const auto at = jobs_.find(run.job);
-  return at != jobs_.end() && at->second.state != JobState::queued && at->second.pool == pool &&
-         at->second.attempt == run.attempt;
+  if (at == jobs_.end()) return false;
+  const auto entry = at->second.under_way.find(run.run);
+  return entry != at->second.under_way.end() && entry->second.pool == pool &&
+         entry->second.attempt == run.attempt;
 }
 
 std::vector<JobId> Queue::rank_jobs(PoolId pool) const {
+  std::vector<JobId> jobs;
   const auto at = pools_.find(pool);
-  return at == pools_.end() ? std::vector<JobId>{} : at->second.rank_jobs;
+  if (at == pools_.end()) return jobs;
+  for (const LaneId lane : at->second.rank_lanes) {
+    jobs.push_back(lane == no_lane ? 0 : at->second.lanes.at(lane).job);
+  }
+  return jobs;
 }
 
 void Queue::on(const JobAccepted& event) {
-  jobs_[event.job].ranks_wanted = event.ranks_wanted;
+  PW_CHECK(event.runs > 0, "job " << event.job << " without runs");
+  JobEntry& job = jobs_[event.job];
+  job.ranks_wanted = event.ranks_wanted;
+  job.counts.total = event.runs;
+  job.stored.job = event.job;
+  job.stored.counts = job.counts;
   waiting_.insert(event.job);
 }
 
 void Queue::on(const JobRestored& event) {
-  const auto at = jobs_.emplace(event.job, JobEntry{}).first;
-  JobEntry& job = at->second;
+  JobEntry& job = jobs_[event.job];
   job.ranks_wanted = event.ranks_wanted;
+  job.counts = event.counts;
+  job.counts.under_way = 0;
+  job.next_run = event.next_run;
   job.attempt = event.attempt;
-  if (event.cancel_asked) {
-    end(at, JobState::cancelled, "cancelled while it ran");
-  } else if (event.state == JobState::queued) {
-    waiting_.insert(event.job);
-  } else {
-    requeue(event.job, job,
-            "attempt " + std::to_string(event.attempt) + " was lost: the daemon was restarted");
+  job.cancel_asked = event.cancel_asked;
+  job.message = event.message;
+  job.first_failed = event.first_failed;
+  job.stored = {event.job, event.state, event.message, event.attempt, event.counts, event.next_run};
+  waiting_.insert(event.job);
+  changed_.insert(event.job);
+  for (const RestoredRun& run : event.runs) {
+    if (event.cancel_asked) {
+      store_run(event.job, run.number, JobState::cancelled, "cancelled while it ran", run.attempt);
+      ++job.counts.cancelled;
+      continue;
+    }
+    job.again[run.number] = run.attempt;
+    if (run.state == JobState::queued) continue;
+    store_run(event.job, run.number, JobState::queued,
+              "attempt " + std::to_string(run.attempt) + " was lost: the daemon was restarted",
+              run.attempt);
   }
 }
 
@@ -55,18 +94,31 @@ void Queue::on(const CancelAsked& event) {
   const auto at = jobs_.find(event.job);
   if (at == jobs_.end() || at->second.cancel_asked) return;
   JobEntry& job = at->second;
-  if (job.state == JobState::queued) {
-    end(at, JobState::cancelled,
-        job.attempt == 0 ? "cancelled before it began" : "cancelled while it waited to run again");
-    return;
-  }
+  drop_waiting(event.job, job);
   job.cancel_asked = true;
+  changed_.insert(event.job);
+  if (job.under_way.empty()) return;
   effects_.push_back(StoreCancelAsked{event.job});
-  effects_.push_back(CancelOnPool{job.pool, {event.job, job.attempt}});
+  for (const auto& [number, run] : job.under_way) {
+    effects_.push_back(CancelOnPool{run.pool, {event.job, number, run.attempt}});
+  }
+}
+
+/// Those that have never been started have nothing that would have to be changed.
+void Queue::drop_waiting(JobId id, JobEntry& job) {
+  for (const auto& [number, attempt] : job.again) {
+    store_run(id, number, JobState::cancelled, "cancelled while it waited to run again", attempt);
+  }
+  if (job.one() && job.again.empty() && job.next_run == 0) {
+    job.message = "cancelled before it began";
+  }
+  job.counts.cancelled += job.counts.total - job.next_run;
+  job.counts.cancelled += static_cast<std::uint32_t>(job.again.size());
+  job.again.clear();
 }
 
 void Queue::on(const PoolAttached& event) {
-  pools_[event.pool] = {std::vector<JobId>(event.ranks, 0), now_};
+  pools_[event.pool] = {std::vector<LaneId>(event.ranks, no_lane), {}, now_};
 }
 
 void Queue::on(const PoolHeard& event) {
@@ -81,33 +133,27 @@ void Queue::on(const PoolLost& event) {
 void Queue::on(const RunBegan& event) {
   if (!runs_on(event.pool, event.run)) return;
   JobEntry& job = jobs_.at(event.run.job);
-  if (job.state != JobState::starting) return;
-  job.state = JobState::running;
-  effects_.push_back(StoreState{.job = event.run.job,
-                                .state = JobState::running,
-                                .message = {},
-                                .attempt = job.attempt,
-                                .pool = {},
-                                .ranks = {},
-                                .summary_json = {}});
+  RunEntry& run = job.under_way.at(event.run.run);
+  if (std::exchange(run.began, true)) return;
+  ++job.began;
+  store_run(event.run.job, event.run.run, JobState::running, {}, run.attempt);
 }
 
 void Queue::on(const RunOver& event) {
   if (runs_on(event.pool, event.run)) {
-    const auto at = jobs_.find(event.run.job);
-    free_ranks(at->second);
+    const auto [id, number, attempt] = event.run;
     switch (event.outcome) {
       case RunOutcome::succeeded:
-        end(at, JobState::succeeded, event.message, event.summary_json);
+        end_run(id, number, JobState::succeeded, event.message, event.summary_json);
         break;
       case RunOutcome::failed:
-        end(at, JobState::failed, event.message);
+        end_run(id, number, JobState::failed, event.message);
         break;
       case RunOutcome::cancelled:
-        end(at, JobState::cancelled, event.message);
+        end_run(id, number, JobState::cancelled, event.message);
         break;
       case RunOutcome::lost:
-        run_lost(at, event.message);
+        lose_run(id, number, true, event.message);
         break;
     }
   }
@@ -138,97 +184,205 @@ void Queue::on(const TimePassed&) {
 void Queue::start_what_fits() {
   while (starting_allowed_ && !waiting_.empty()) {
     const JobId head = *waiting_.begin();
-    if (!start(head, jobs_.at(head))) return;
+    JobEntry& job = jobs_.at(head);
+    while (job.waits()) {
+      if (!start_next(head, job)) return;
+    }
     waiting_.erase(head);
   }
 }
 
-/// Starts the job on the pool that gives it most of the ranks that it wants (the oldest of equals).
-bool Queue::start(JobId id, JobEntry& job) {
+/// Starts the job's next run on free ranks, or gives it to ranks that have one; false when there
+/// are neither.
+bool Queue::start_next(JobId id, JobEntry& job) {
+  auto [pool_id, lane_id] = open_lane(id, job);
+  if (lane_id == no_lane) std::tie(pool_id, lane_id) = lane_with_room(id, job);
+  if (lane_id == no_lane) return false;
+  std::uint32_t number = job.next_run;
+  std::uint32_t attempt = 0;
+  if (const auto first = job.again.begin(); first != job.again.end()) {
+    std::tie(number, attempt) = *first;
+    job.again.erase(first);
+  } else {
+    ++job.next_run;
+  }
+  ++attempt;
+  job.attempt = std::max(job.attempt, attempt);
+  job.under_way[number] = {false, attempt, pool_id, lane_id};
+  Lane& lane = pools_.at(pool_id).lanes.at(lane_id);
+  lane.runs.push_back(number);
+  store_run(id, number, JobState::starting, {}, attempt);
+  std::get<StoreRun>(effects_.back()).pool = pool_id;
+  std::get<StoreRun>(effects_.back()).ranks = lane.ranks;
+  effects_.push_back(StartOnPool{pool_id, {id, number, attempt}, lane.ranks});
+  return true;
+}
+
+/// Free ranks of the pool that gives most of those that are wanted (the oldest of equals).
+std::pair<PoolId, Queue::LaneId> Queue::open_lane(JobId id, const JobEntry& job) {
   Pool* best = nullptr;
   PoolId best_id;
   std::size_t best_ranks = 0;
   for (auto& [pool_id, pool] : pools_) {
     const std::size_t wanted =
-        std::min<std::size_t>(pool.rank_jobs.size(), static_cast<std::size_t>(job.ranks_wanted));
-    const auto free = std::count(pool.rank_jobs.begin(), pool.rank_jobs.end(), JobId{0});
+        std::min<std::size_t>(pool.rank_lanes.size(), static_cast<std::size_t>(job.ranks_wanted));
+    const auto free = std::count(pool.rank_lanes.begin(), pool.rank_lanes.end(), no_lane);
     if (static_cast<std::size_t>(free) >= wanted && wanted > best_ranks) {
       best = &pool;
       best_id = pool_id;
       best_ranks = wanted;
     }
   }
-  if (best == nullptr) return false;
-  job.pool = best_id;
-  job.ranks.clear();
-  for (std::uint32_t rank = 0; job.ranks.size() < best_ranks; ++rank) {
-    if (best->rank_jobs[rank] != 0) continue;
-    best->rank_jobs[rank] = id;
-    job.ranks.push_back(rank);
+  if (best == nullptr) return {best_id, no_lane};
+  Lane& lane = best->lanes[++last_lane_];
+  lane.job = id;
+  lane.front_since = now_;
+  for (std::uint32_t rank = 0; lane.ranks.size() < best_ranks; ++rank) {
+    if (best->rank_lanes[rank] != no_lane) continue;
+    best->rank_lanes[rank] = last_lane_;
+    lane.ranks.push_back(rank);
   }
-  ++job.attempt;
-  job.state = JobState::starting;
-  effects_.push_back(StoreState{.job = id,
-                                .state = JobState::starting,
-                                .message = {},
-                                .attempt = job.attempt,
-                                .pool = best_id,
-                                .ranks = job.ranks,
-                                .summary_json = {}});
-  effects_.push_back(StartOnPool{best_id, {id, job.attempt}, job.ranks});
-  return true;
+  return {best_id, last_lane_};
+}
+
+/// How many runs ranks may have: the one under way, and short ones in advance.
+std::size_t Queue::lane_runs_max(const JobEntry& job) const {
+  if (job.run_ms_count == 0) return 1;
+  const double ahead =
+      static_cast<double>(limits_.ahead_time.count()) / std::max(1.0, job.run_ms_mean);
+  return 1 + std::min(limits_.ahead_max, static_cast<std::size_t>(ahead));
+}
+
+/// Of the ranks that run this job, those with the least to do that may be given more.
+std::pair<PoolId, Queue::LaneId> Queue::lane_with_room(JobId id, const JobEntry& job) {
+  std::size_t runs = lane_runs_max(job);
+  std::pair<PoolId, LaneId> best{PoolId{}, no_lane};
+  if (runs == 1) return best;
+  for (auto& [pool_id, pool] : pools_) {
+    for (auto& [lane_id, lane] : pool.lanes) {
+      if (lane.job != id || lane.runs.size() >= runs) continue;
+      runs = lane.runs.size();
+      best = {pool_id, lane_id};
+    }
+  }
+  return best;
+}
+
+/// Takes a run that is under way off its ranks, which are free after their last. Gives how long it
+/// was the first of them.
+Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
+  const RunEntry run = job.under_way.extract(number).mapped();
+  if (run.began) --job.began;
+  const auto pool = pools_.find(run.pool);
+  if (pool == pools_.end()) return {};
+  const auto at = pool->second.lanes.find(run.lane);
+  Lane& lane = at->second;
+  lane.runs.erase(std::find(lane.runs.begin(), lane.runs.end(), number));
+  const Time took = now_ - std::exchange(lane.front_since, now_);
+  if (!lane.runs.empty()) return took;
+  for (const std::uint32_t rank : lane.ranks) pool->second.rank_lanes[rank] = no_lane;
+  pool->second.lanes.erase(at);
+  return took;
 }
 
 void Queue::lose_pool(PoolId pool, const std::string& reason) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
-  const std::set<JobId> lost(gone.mapped().rank_jobs.begin(), gone.mapped().rank_jobs.end());
-  for (const JobId id : lost) {
-    if (id != 0) run_lost(jobs_.find(id), reason);
+  // In the order of jobs and runs, whichever ranks had them.
+  std::map<std::pair<JobId, std::uint32_t>, bool> lost;
+  for (const auto& [id, lane] : gone.mapped().lanes) {
+    for (const std::uint32_t run : lane.runs) lost[{lane.job, run}] = run == lane.runs.front();
   }
+  for (const auto& [run, was_first] : lost) lose_run(run.first, run.second, was_first, reason);
 }
 
-void Queue::run_lost(Jobs::iterator at, const std::string& reason) {
-  auto& [id, job] = *at;
-  const std::string attempt = std::to_string(job.attempt);
+/// A run that had not been the first of its ranks has not begun, so it may be as good as new.
+void Queue::lose_run(JobId id, std::uint32_t number, bool was_first, const std::string& reason) {
+  JobEntry& job = jobs_.at(id);
+  const std::uint32_t attempt = job.under_way.at(number).attempt;
+  const std::string name = "attempt " + std::to_string(attempt);
   if (job.cancel_asked) {
-    end(at, JobState::cancelled, "cancelled; its run was lost: " + reason);
-  } else if (starting_allowed_ && job.attempt >= limits_.attempts_max) {
-    end(at, JobState::failed, "attempt " + attempt + ", the last one, was lost: " + reason);
-  } else {
-    requeue(id, job, "attempt " + attempt + " was lost: " + reason);
+    end_run(id, number, JobState::cancelled, "cancelled; its run was lost: " + reason);
+    return;
+  }
+  if (was_first && starting_allowed_ && attempt >= limits_.attempts_max) {
+    end_run(id, number, JobState::failed, name + ", the last one, was lost: " + reason);
+    return;
+  }
+  leave_lane(job, number);
+  const std::uint32_t counted = was_first ? attempt : attempt - 1;
+  job.again[number] = counted;
+  waiting_.insert(id);
+  store_run(id, number, JobState::queued,
+            was_first ? name + " was lost: " + reason : "lost before it began: " + reason, counted);
+}
+
+void Queue::end_run(JobId id, std::uint32_t number, JobState state, std::string message,
+                    std::string summary_json) {
+  JobEntry& job = jobs_.at(id);
+  const std::uint32_t attempt = job.under_way.at(number).attempt;
+  const auto took_ms = static_cast<double>(leave_lane(job, number).count());
+  if (state != JobState::cancelled) {
+    job.run_ms_count = std::min<std::uint32_t>(job.run_ms_count + 1, 16);
+    job.run_ms_mean += (took_ms - job.run_ms_mean) / job.run_ms_count;
+  }
+  RunCounts& counts = job.counts;
+  ++(state == JobState::succeeded ? counts.succeeded
+     : state == JobState::failed  ? counts.failed
+                                  : counts.cancelled);
+  if (state == JobState::failed && (!job.first_failed || number < job.first_failed->number)) {
+    job.first_failed = FailedRun{number, message};
+  }
+  store_run(id, number, state, std::move(message), attempt);
+  std::get<StoreRun>(effects_.back()).summary_json = std::move(summary_json);
+}
+
+void Queue::store_run(JobId id, std::uint32_t number, JobState state, std::string message,
+                      std::uint32_t attempt) {
+  if (JobEntry& job = jobs_.at(id); job.one()) job.message = message;
+  changed_.insert(id);
+  effects_.push_back(StoreRun{.job = id,
+                              .run = number,
+                              .state = state,
+                              .message = std::move(message),
+                              .attempt = attempt,
+                              .pool = {},
+                              .ranks = {},
+                              .summary_json = {}});
+}
+
+/// What the end of many runs has to say.
+void Queue::set_final_message(JobEntry& job) const {
+  const RunCounts& counts = job.counts;
+  const std::string of_all = " of " + std::to_string(counts.total) + " runs ";
+  if (counts.cancelled > 0) {
+    job.message =
+        "cancelled; " + std::to_string(counts.total - counts.cancelled) + of_all + "had ended";
+  } else if (counts.failed > 0) {
+    job.message = std::to_string(counts.failed) + of_all + "failed";
+    if (job.first_failed) {
+      job.message +=
+          "; run " + std::to_string(job.first_failed->number) + ": " + job.first_failed->message;
+    }
   }
 }
 
-void Queue::free_ranks(const JobEntry& job) {
-  const auto pool = pools_.find(job.pool);
-  if (pool == pools_.end()) return;
-  for (const std::uint32_t rank : job.ranks) pool->second.rank_jobs[rank] = 0;
-}
-
-void Queue::end(Jobs::iterator at, JobState state, std::string message, std::string summary_json) {
-  effects_.push_back(StoreState{.job = at->first,
-                                .state = state,
-                                .message = std::move(message),
-                                .attempt = at->second.attempt,
-                                .pool = {},
-                                .ranks = {},
-                                .summary_json = std::move(summary_json)});
-  waiting_.erase(at->first);
-  jobs_.erase(at);
-}
-
-void Queue::requeue(JobId id, JobEntry& job, std::string message) {
-  job.state = JobState::queued;
-  job.ranks.clear();
-  waiting_.insert(id);
-  effects_.push_back(StoreState{.job = id,
-                                .state = JobState::queued,
-                                .message = std::move(message),
-                                .attempt = job.attempt,
-                                .pool = {},
-                                .ranks = {},
-                                .summary_json = {}});
+void Queue::store_changed_jobs() {
+  for (const JobId id : std::exchange(changed_, {})) {
+    const auto at = jobs_.find(id);
+    JobEntry& job = at->second;
+    job.counts.under_way = static_cast<std::uint32_t>(job.under_way.size());
+    const JobState state = job.state();
+    if (is_final(state) && !job.one()) set_final_message(job);
+    StoreJob store{id, state, job.message, job.attempt, job.counts, job.next_run};
+    if (store != job.stored) {
+      job.stored = store;
+      effects_.push_back(std::move(store));
+    }
+    if (!is_final(state)) continue;
+    waiting_.erase(id);
+    jobs_.erase(at);
+  }
 }
 
 }  // namespace jobs

@@ -1,13 +1,18 @@
-// Which job runs when and where, as a state machine without I/O: what happens goes in, what is to
-// be done comes out, in order. Time is an argument. It holds only jobs that have not ended.
+// Which run of which job goes where and when, as a state machine without I/O: what happens goes in,
+// what is to be done comes out, in order. Time is an argument. It holds only jobs that have not
+// ended, and of their runs only those that are under way or wait to run again: those that have
+// never been started are a range of numbers.
 //
-// Jobs start in the order of their ids; the first that waits is never overtaken. A run that is lost
-// is queued again with its old place, at most `attempts_max` times; a restart of the daemon does
-// not count as the job's fault, so it never fails one.
+// Jobs start in the order of their ids, the runs of a job in the order of their numbers; the first
+// run that waits is never overtaken. Runs are side by side on disjoint ranks. When the runs of a
+// job are short, further ones are given to ranks that still have one, so that no rank waits for the
+// next. A run that is lost is queued again, at most `attempts_max` times; a restart of the daemon
+// does not count as its fault, so it never fails one.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "proto/codec/api.hpp"
 #include "proto/codec/pool.hpp"
 
 namespace pipewright {
@@ -29,14 +35,30 @@ namespace jobs {
 // What happens.
 struct JobAccepted {
   JobId job = 0;
-  int ranks_wanted = 1;
+  int ranks_wanted = 1;  // by each of its runs
+  std::uint32_t runs = 1;
+};
+/// A run that had been started at least once and had not ended.
+struct RestoredRun {
+  std::uint32_t number = 0;
+  JobState state = JobState::queued;
+  std::uint32_t attempt = 0;
+};
+struct FailedRun {
+  std::uint32_t number = 0;
+  std::string message;
 };
 /// A job that had not ended when the daemon did, in the order of ids.
 struct JobRestored {
   JobId job = 0;
   int ranks_wanted = 1;
   JobState state = JobState::queued;
+  std::string message;
   std::uint32_t attempt = 0;
+  RunCounts counts;
+  std::uint32_t next_run = 0;  // those from here on have never been started
+  std::vector<RestoredRun> runs;
+  std::optional<FailedRun> first_failed;
   bool cancel_asked = false;
 };
 struct CancelAsked {
@@ -69,17 +91,27 @@ using Input = std::variant<JobAccepted, JobRestored, CancelAsked, PoolAttached, 
                            RunBegan, RunOver, TimePassed>;
 
 // What is to be done.
-struct StoreState {
+struct StoreJob {
   JobId job = 0;
+  JobState state = JobState::queued;
+  std::string message;
+  std::uint32_t attempt = 0;  // the most of any of its runs
+  RunCounts counts;
+  std::uint32_t next_run = 0;
+  friend bool operator==(const StoreJob&, const StoreJob&) = default;
+};
+struct StoreRun {
+  JobId job = 0;
+  std::uint32_t run = 0;
   JobState state = JobState::queued;
   std::string message;
   std::uint32_t attempt = 0;
   std::optional<PoolId> pool;        // of STARTING
   std::vector<std::uint32_t> ranks;  // of STARTING
   std::string summary_json;          // of SUCCEEDED
-  friend bool operator==(const StoreState&, const StoreState&) = default;
+  friend bool operator==(const StoreRun&, const StoreRun&) = default;
 };
-/// The job is to end as soon as its pool answers; remembered over a restart of the daemon.
+/// The job is to end as soon as its pools answer; remembered over a restart of the daemon.
 struct StoreCancelAsked {
   JobId job = 0;
   friend bool operator==(const StoreCancelAsked&, const StoreCancelAsked&) = default;
@@ -106,8 +138,8 @@ struct DropPool {
   std::string reason;
   friend bool operator==(const DropPool&, const DropPool&) = default;
 };
-using Effect =
-    std::variant<StoreState, StoreCancelAsked, StartOnPool, CancelOnPool, AcknowledgeEnd, DropPool>;
+using Effect = std::variant<StoreJob, StoreRun, StoreCancelAsked, StartOnPool, CancelOnPool,
+                            AcknowledgeEnd, DropPool>;
 using Effects = std::vector<Effect>;
 
 struct QueueLimits {
@@ -115,6 +147,9 @@ struct QueueLimits {
   std::size_t jobs_max = 100'000;  // that have not ended; further ones are refused
   std::chrono::milliseconds heartbeat_interval{2000};
   int heartbeats_missed_max = 3;
+  /// Ranks are given so much work in advance, in runs of one job; none when its runs take longer.
+  std::chrono::milliseconds ahead_time{100};
+  std::size_t ahead_max = 16;  // runs
 };
 
 class Queue {
@@ -138,19 +173,48 @@ class Queue {
   void stop_starting() { starting_allowed_ = false; }
 
  private:
-  struct JobEntry {
-    int ranks_wanted = 1;
-    JobState state = JobState::queued;
-    std::uint32_t attempt = 0;
-    bool cancel_asked = false;
-    PoolId pool;
+  using LaneId = StrongId<struct LaneTag, std::uint32_t>;
+
+  /// Ranks of a pool, and the runs that they have been given: the first is under way.
+  struct Lane {
+    JobId job = 0;
     std::vector<std::uint32_t> ranks;
+    std::deque<std::uint32_t> runs;
+    Time front_since{};
   };
   struct Pool {
-    std::vector<JobId> rank_jobs;
+    std::vector<LaneId> rank_lanes;  // no_lane for a free rank
+    std::map<LaneId, Lane> lanes;
     Time heard{};
   };
+  struct RunEntry {
+    bool began = false;
+    std::uint32_t attempt = 0;
+    PoolId pool;
+    LaneId lane;
+  };
+  struct JobEntry {
+    int ranks_wanted = 1;
+    RunCounts counts;
+    std::uint32_t next_run = 0;
+    std::map<std::uint32_t, std::uint32_t> again;  // lost, to be run again: number and attempts
+    std::map<std::uint32_t, RunEntry> under_way;
+    std::uint32_t began = 0;    // of those under way
+    std::uint32_t attempt = 0;  // the most of any run
+    bool cancel_asked = false;
+    std::string message;
+    std::optional<FailedRun> first_failed;
+    double run_ms_mean = 0;  // how long its runs take, once one has ended
+    std::uint32_t run_ms_count = 0;
+    StoreJob stored;
+
+    bool one() const { return counts.total == 1; }
+    bool waits() const { return !cancel_asked && (!again.empty() || next_run < counts.total); }
+    JobState state() const;
+  };
   using Jobs = std::map<JobId, JobEntry>;
+
+  static constexpr LaneId no_lane{0};
 
   void on(const JobAccepted& event);
   void on(const JobRestored& event);
@@ -163,17 +227,27 @@ class Queue {
   void on(const TimePassed& event);
 
   void start_what_fits();
-  bool start(JobId id, JobEntry& job);
+  bool start_next(JobId id, JobEntry& job);
+  std::pair<PoolId, LaneId> open_lane(JobId id, const JobEntry& job);
+  std::pair<PoolId, LaneId> lane_with_room(JobId id, const JobEntry& job);
+  std::size_t lane_runs_max(const JobEntry& job) const;
+  Time leave_lane(JobEntry& job, std::uint32_t number);
   void lose_pool(PoolId pool, const std::string& reason);
-  void run_lost(Jobs::iterator at, const std::string& reason);
-  void free_ranks(const JobEntry& job);
-  void end(Jobs::iterator at, JobState state, std::string message, std::string summary_json = {});
-  void requeue(JobId id, JobEntry& job, std::string message);
+  void lose_run(JobId id, std::uint32_t number, bool was_first, const std::string& reason);
+  void end_run(JobId id, std::uint32_t number, JobState state, std::string message,
+               std::string summary_json = {});
+  void drop_waiting(JobId id, JobEntry& job);
+  void store_run(JobId id, std::uint32_t number, JobState state, std::string message,
+                 std::uint32_t attempt);
+  void store_changed_jobs();
+  void set_final_message(JobEntry& job) const;
 
   QueueLimits limits_;
   Jobs jobs_;
   std::set<JobId> waiting_;
+  std::set<JobId> changed_;  // by the input that is being handled
   std::map<PoolId, Pool> pools_;
+  LaneId last_lane_ = no_lane;
   Effects effects_;
   Time now_{};
   std::optional<Time> checked_;  // when TimePassed came last

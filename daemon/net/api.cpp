@@ -61,8 +61,11 @@ constexpr std::array<std::pair<std::string_view, JobState>, 6> state_choices{
      {"SUCCEEDED", JobState::succeeded},
      {"FAILED", JobState::failed},
      {"CANCELLED", JobState::cancelled}}};
-constexpr std::array<std::pair<std::string_view, EventKind>, 3> kind_choices{
-    {{"point", EventKind::point}, {"log", EventKind::log}, {"state", EventKind::state}}};
+constexpr std::array<std::pair<std::string_view, EventKind>, 4> kind_choices{
+    {{"point", EventKind::point},
+     {"log", EventKind::log},
+     {"state", EventKind::state},
+     {"run_state", EventKind::run_state}}};
 constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
     {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
 
@@ -81,8 +84,17 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET",
        {"v1", "jobs", "{id}", "events"},
        Access::token,
-       {"from", "limit", "kind"},
+       {"from", "limit", "kind", "run"},
        &Api::events},
+      {"GET", {"v1", "jobs", "{id}", "runs"}, Access::token, {"from", "limit"}, &Api::runs},
+      {"GET", {"v1", "jobs", "{id}", "runs", "{run}"}, Access::token, {}, &Api::run},
+      {"GET", {"v1", "jobs", "{id}", "runs", "{run}", "files"}, Access::token, {}, &Api::files},
+      {"GET",
+       {"v1", "jobs", "{id}", "runs", "{run}", "files", "{name}"},
+       Access::token,
+       {},
+       &Api::file},
+      // Of run 0, which is all that most jobs have.
       {"GET", {"v1", "jobs", "{id}", "files"}, Access::token, {}, &Api::files},
       {"GET", {"v1", "jobs", "{id}", "files", "{name}"}, Access::token, {}, &Api::file},
       {"GET",
@@ -141,7 +153,7 @@ ApiAnswer Api::answer(const ApiRequest& request) {
 }
 
 ApiAnswer Api::dispatch(const ApiRequest& request) {
-  Call call{request, Uri::parse(request.target), 0, {}, format_from(request.accept)};
+  Call call{request, Uri::parse(request.target), 0, 0, {}, format_from(request.accept)};
   const bool open = call.uri.path == std::vector<std::string>{"healthz"};
   if (!open && !token_shown(request, call.uri, request.websocket)) {
     throw HttpFault(401,
@@ -162,7 +174,7 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
   return (this->*route.handler)(call);
 }
 
-/// The path of the call follows the pattern; sets what stands for {id} and {name}.
+/// The path of the call follows the pattern; sets what stands for {id}, {run} and {name}.
 bool Api::match(const std::vector<std::string_view>& pattern, Call& call) {
   if (pattern.size() != call.uri.path.size()) return false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -171,6 +183,10 @@ bool Api::match(const std::vector<std::string_view>& pattern, Call& call) {
       const std::optional<std::int64_t> id = parse_integer(part);
       if (!id || *id < 1 || *id > id_max) return false;
       call.job = static_cast<JobId>(*id);
+    } else if (pattern[i] == "{run}") {
+      const std::optional<std::int64_t> run = parse_integer(part);
+      if (!run || *run < 0 || *run > id_max) return false;
+      call.run = static_cast<std::uint32_t>(*run);
     } else if (pattern[i] == "{name}") {
       call.name = part;
     } else if (pattern[i] != part) {
@@ -237,24 +253,53 @@ ApiAnswer Api::events(const Call& call) {
   query.from = number(call.uri, "from", 1, 1, sequence_max);
   query.limit = number(call.uri, "limit", 1000, 1, 10'000);
   query.kind = choice(call.uri, "kind", kind_choices);
+  if (call.uri.query.contains("run")) {
+    query.run = static_cast<std::uint32_t>(number(call.uri, "run", 0, 0, id_max));
+  }
   existing(call.job);
   return reply(200, service_.events(call.job, query), call.format);
 }
 
-ApiAnswer Api::files(const Call& call) {
-  const Job job = existing(call.job);
-  if (!service_.has_ended(call.job)) {
-    throw HttpFault(409, "job " + std::to_string(call.job) + " has not ended: it is " +
-                             std::string(name_of(job.state)));
+ApiAnswer Api::runs(const Call& call) {
+  existing(call.job);
+  const auto from = static_cast<std::uint32_t>(number(call.uri, "from", 0, 0, id_max));
+  return reply(200, service_.runs(call.job, from, number(call.uri, "limit", 100, 1, 1000)),
+               call.format);
+}
+
+Run Api::existing_run(JobId id, std::uint32_t number) {
+  existing(id);
+  RunList list = service_.runs(id, number, 1);
+  if (list.runs.empty()) {
+    throw HttpFault(404, "job " + std::to_string(id) + " has no run " + std::to_string(number));
   }
-  return reply(200, service_.files().list(call.job), call.format);
+  return std::move(list.runs.front());
+}
+
+ApiAnswer Api::run(const Call& call) {
+  return reply(200, existing_run(call.job, call.run), call.format);
+}
+
+/// The run's files are all there; refuses else.
+void Api::need_files(const Call& call) {
+  const Run run = existing_run(call.job, call.run);
+  if (is_final(run.state) && service_.run_is_stored(call.job, call.run)) return;
+  throw HttpFault(409, "run " + std::to_string(call.run) + " of job " + std::to_string(call.job) +
+                           " has not ended: it is " + std::string(name_of(run.state)));
+}
+
+ApiAnswer Api::files(const Call& call) {
+  need_files(call);
+  return reply(200, service_.files().list({call.job, call.run}), call.format);
 }
 
 ApiAnswer Api::file(const Call& call) {
-  files(call);  // the same refusals
-  std::optional<std::filesystem::path> path = service_.files().find(call.job, call.name);
+  need_files(call);
+  std::optional<std::filesystem::path> path =
+      service_.files().find({call.job, call.run}, call.name);
   if (!path) {
-    throw HttpFault(404, "job " + std::to_string(call.job) + " has no file '" + call.name + "'");
+    throw HttpFault(404, "run " + std::to_string(call.run) + " of job " + std::to_string(call.job) +
+                             " has no file '" + call.name + "'");
   }
   ApiReply reply;
   reply.content_type = "application/octet-stream";

@@ -55,8 +55,9 @@ class Api {
   struct Call {
     const ApiRequest& request;
     Uri uri;
-    JobId job = 0;     // {id} of the route
-    std::string name;  // {name} of the route
+    JobId job = 0;          // {id} of the route
+    std::uint32_t run = 0;  // {run} of the route
+    std::string name;       // {name} of the route
     WireFormat format = WireFormat::json;
   };
   enum class Access { open, token, websocket };
@@ -80,12 +81,16 @@ class Api {
   ApiAnswer show(const Call& call);
   ApiAnswer cancel(const Call& call);
   ApiAnswer events(const Call& call);
+  ApiAnswer runs(const Call& call);
+  ApiAnswer run(const Call& call);
   ApiAnswer files(const Call& call);
   ApiAnswer file(const Call& call);
   ApiAnswer stream(const Call& call);
   ApiAnswer pools(const Call& call);
   ApiAnswer attach(const Call& call);
   Job existing(JobId id);
+  Run existing_run(JobId id, std::uint32_t number);
+  void need_files(const Call& call);
 
   Service& service_;
   Token token_;

@@ -14,7 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t unsynced_max = 64;  // each keeps a descriptor open
+// Files that are written and not synced keep a descriptor open, up to so many.
+constexpr std::size_t descriptors_max = 64;
+// From so many on the file system is synced as a whole: each fsync alone takes milliseconds.
+constexpr std::size_t single_syncs_max = 12;
 
 [[noreturn]] void fail(const fs::path& path, const char* doing) {
   throw StoreError(path.string() + ": cannot be " + doing + ": " + std::strerror(errno));
@@ -56,14 +59,13 @@ bool good_name(std::string_view name) {
 }  // namespace
 
 JobFiles::~JobFiles() {
-  for (const auto& [job, part] : parts_) ::close(part.descriptor);
-  for (const auto& [job, files] : unsynced_) {
-    for (const auto& [path, descriptor] : files) ::close(descriptor);
-  }
+  for (const auto& [run, part] : parts_) ::close(part.descriptor);
+  close_written();
+  if (root_descriptor_ >= 0) ::close(root_descriptor_);
 }
 
-fs::path JobFiles::folder(std::uint32_t job) const {
-  return root_ / std::to_string(job);
+fs::path JobFiles::folder(RunKey run) const {
+  return root_ / std::to_string(run.first) / std::to_string(run.second);
 }
 
 void JobFiles::put(const RunFileChunk& chunk) {
@@ -85,70 +87,127 @@ void JobFiles::put(const RunFileChunk& chunk) {
   try {
     write_all(part.descriptor, chunk.data, part.path);
   } catch (...) {
-    drop_part(chunk.run.job);
+    drop_part({chunk.run.job, chunk.run.run});
     throw;
   }
   part.bytes += chunk.data.size();
-  if (chunk.last) finish(chunk.run.job);
+  if (chunk.last) finish({chunk.run.job, chunk.run.run});
 }
 
 JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
-  const auto at = parts_.find(chunk.run.job);
+  const RunKey run{chunk.run.job, chunk.run.run};
+  const auto at = parts_.find(run);
   if (at != parts_.end() && at->second.name == chunk.name &&
       at->second.attempt == chunk.run.attempt && chunk.offset_bytes != 0) {
     return at->second;
   }
-  drop_part(chunk.run.job);
+  drop_part(run);
   std::error_code ignored;  // the open below says why
-  fs::create_directories(folder(chunk.run.job), ignored);
-  Part part{chunk.run.attempt, chunk.name, folder(chunk.run.job) / ("." + chunk.name + ".part"), -1,
-            0};
+  fs::create_directories(folder(run), ignored);
+  if (root_descriptor_ < 0) {
+    root_descriptor_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  Part part{chunk.run.attempt, chunk.name, folder(run) / ("." + chunk.name + ".part"), -1, 0};
   part.descriptor = ::open(part.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (part.descriptor < 0) fail(part.path, "made");
-  return parts_[chunk.run.job] = std::move(part);
+  return parts_[run] = std::move(part);
 }
 
-void JobFiles::finish(std::uint32_t job) {
-  const Part part = std::move(parts_.extract(job).mapped());
-  const fs::path path = folder(job) / part.name;
-  unsynced_[job].emplace_back(path, part.descriptor);
+void JobFiles::finish(RunKey run) {
+  const Part part = std::move(parts_.extract(run).mapped());
+  const fs::path path = folder(run) / part.name;
+  unsynced_[run].push_back({path, part.descriptor});
   if (::rename(part.path.c_str(), path.c_str()) != 0) fail(path, "made");
-  if (unsynced_[job].size() >= unsynced_max) sync(job);
+  if (++descriptors_ > descriptors_max) close_written();
 }
 
-void JobFiles::sync(std::uint32_t job) {
-  const auto written = unsynced_.extract(job);
-  if (written.empty()) return;
-  std::string fault;
-  for (const auto& [path, descriptor] : written.mapped()) {
-    if (::fsync(descriptor) != 0 && fault.empty()) {
-      fault = path.string() + ": cannot be synced: " + std::strerror(errno);
+void JobFiles::close_written() {
+  for (auto& [run, files] : unsynced_) {
+    for (Written& file : files) {
+      if (file.descriptor < 0) continue;
+      ::close(std::exchange(file.descriptor, -1));
+      some_closed_ = true;
     }
-    ::close(descriptor);
   }
-  if (!fault.empty()) throw StoreError(fault);
-  sync_folder(folder(job));
+  descriptors_ = 0;
 }
 
-void JobFiles::abandon(std::uint32_t job) {
-  const auto written = unsynced_.extract(job);
+std::map<RunKey, std::string> JobFiles::sync(std::span<const RunKey> runs) {
+  std::size_t files = 0;
+  for (const RunKey& run : runs) {
+    if (const auto at = unsynced_.find(run); at != unsynced_.end()) files += at->second.size();
+  }
+  std::map<RunKey, std::string> faults;
+  const auto add_fault = [&](RunKey run, const std::string& fault) {
+    if (!fault.empty()) faults[run] = fault;
+  };
+  if (files == 0) return faults;
+  if (files > single_syncs_max || some_closed_) {
+    const std::string fault = sync_all();
+    for (const RunKey& run : runs) add_fault(run, fault);
+    return faults;
+  }
+  for (const RunKey& run : runs) add_fault(run, sync_run(run));
+  return faults;
+}
+
+/// Everything that has been written until now, by anybody on this file system.
+std::string JobFiles::sync_all() {
+  const bool synced = root_descriptor_ >= 0 && ::syncfs(root_descriptor_) == 0;
+  const std::string fault =
+      synced ? "" : root_.string() + ": cannot be synced: " + std::strerror(errno);
+  if (synced) {
+    close_written();
+    unsynced_.clear();
+    some_closed_ = false;
+  }
+  return fault;
+}
+
+std::string JobFiles::sync_run(RunKey run) {
+  const auto written = unsynced_.extract(run);
+  if (written.empty()) return {};
+  std::string fault;
+  for (const Written& file : written.mapped()) {
+    if (::fsync(file.descriptor) != 0 && fault.empty()) {
+      fault = file.path.string() + ": cannot be synced: " + std::strerror(errno);
+    }
+    ::close(file.descriptor);
+    --descriptors_;
+  }
+  try {
+    for (const fs::path& changed : {folder(run), folder(run).parent_path(), root_}) {
+      sync_folder(changed);
+    }
+  } catch (const StoreError& error) {
+    if (fault.empty()) fault = error.what();
+  }
+  return fault;
+}
+
+void JobFiles::abandon(RunKey run) {
+  const auto written = unsynced_.extract(run);
   if (!written.empty()) {
-    for (const auto& [path, descriptor] : written.mapped()) ::close(descriptor);
+    for (const Written& file : written.mapped()) {
+      if (file.descriptor < 0) continue;
+      ::close(file.descriptor);
+      --descriptors_;
+    }
   }
-  drop_part(job);
+  drop_part(run);
 }
 
-void JobFiles::drop_part(std::uint32_t job) {
-  const auto gone = parts_.extract(job);
+void JobFiles::drop_part(RunKey run) {
+  const auto gone = parts_.extract(run);
   if (gone.empty()) return;
   ::close(gone.mapped().descriptor);
   ::unlink(gone.mapped().path.c_str());
 }
 
-FileList JobFiles::list(std::uint32_t job) const {
+FileList JobFiles::list(RunKey run) const {
   FileList list;
   std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder(job), missing)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder(run), missing)) {
     std::string name = entry.path().filename().string();
     if (!good_name(name) || !entry.is_regular_file()) continue;
     list.files.push_back({std::move(name), entry.file_size()});
@@ -158,8 +217,8 @@ FileList JobFiles::list(std::uint32_t job) const {
   return list;
 }
 
-std::optional<fs::path> JobFiles::find(std::uint32_t job, const std::string& name) const {
-  fs::path path = folder(job) / name;
+std::optional<fs::path> JobFiles::find(RunKey run, const std::string& name) const {
+  fs::path path = folder(run) / name;
   std::error_code missing;
   if (!good_name(name) || !fs::is_regular_file(path, missing)) return std::nullopt;
   return path;

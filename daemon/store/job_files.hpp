@@ -1,10 +1,11 @@
-// The files that runs leave: DATA_DIR/jobs/ID/NAME. A file is written under another name, synced,
-// and renamed when its last part has come, so a file that is there is whole.
+// The files that runs leave: DATA_DIR/jobs/JOB/RUN/NAME. A file is written under another name and
+// renamed when its last part has come, so a file that is there is whole.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "proto/codec/pool.hpp"
 
 namespace pipewright {
+
+/// A job and the number of one of its runs.
+using RunKey = std::pair<std::uint32_t, std::uint32_t>;
 
 class JobFiles {
  public:
@@ -23,14 +27,15 @@ class JobFiles {
 
   /// Throws ProtocolError for a bad name, size or offset, StoreError when the disk refuses.
   void put(const RunFileChunk& chunk);
-  /// When this returns, the files of the job are on disk. Throws StoreError when the disk refuses.
-  void sync(std::uint32_t job);
-  /// Forgets a file of this job that has not come to its end, and what is not synced.
-  void abandon(std::uint32_t job);
+  /// When this returns, the files of these runs are on disk, but for those runs that it gives, with
+  /// what the disk said.
+  std::map<RunKey, std::string> sync(std::span<const RunKey> runs);
+  /// Forgets a file of this run that has not come to its end, and what is not synced.
+  void abandon(RunKey run);
 
-  /// By name; of a job without files an empty list.
-  FileList list(std::uint32_t job) const;
-  std::optional<std::filesystem::path> find(std::uint32_t job, const std::string& name) const;
+  /// By name; of a run without files an empty list.
+  FileList list(RunKey run) const;
+  std::optional<std::filesystem::path> find(RunKey run, const std::string& name) const;
 
  private:
   struct Part {
@@ -40,15 +45,25 @@ class JobFiles {
     int descriptor = -1;
     std::uint64_t bytes = 0;
   };
+  struct Written {
+    std::filesystem::path path;
+    int descriptor = -1;
+  };
 
-  std::filesystem::path folder(std::uint32_t job) const;
+  std::filesystem::path folder(RunKey run) const;
   Part& begin(const RunFileChunk& chunk);
-  void finish(std::uint32_t job);
-  void drop_part(std::uint32_t job);
+  void finish(RunKey run);
+  void drop_part(RunKey run);
+  void close_written();
+  std::string sync_all();
+  std::string sync_run(RunKey run);
 
   std::filesystem::path root_;
-  std::map<std::uint32_t, Part> parts_;  // at most one per job: files come one after the other
-  std::map<std::uint32_t, std::vector<std::pair<std::filesystem::path, int>>> unsynced_;
+  std::map<RunKey, Part> parts_;  // at most one per run: files come one after the other
+  std::map<RunKey, std::vector<Written>> unsynced_;
+  std::size_t descriptors_ = 0;  // in unsynced_
+  bool some_closed_ = false;     // a file that is not synced has been closed: only sync_all() helps
+  int root_descriptor_ = -1;     // open while files are unsynced, so that it hears of faults
 };
 
 /// Writes a whole small file through a temporary one, synced. `mode` as of chmod. Throws

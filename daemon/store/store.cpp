@@ -11,6 +11,9 @@ namespace {
 // Points of one row at most: what a reader decodes to get at one of them.
 constexpr std::size_t points_per_row_max = 4096;
 
+// In place of a run's number, of events that are the job's.
+constexpr std::int64_t no_run = -1;
+
 constexpr const char* schema = R"(
   CREATE TABLE jobs(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -23,29 +26,54 @@ constexpr const char* schema = R"(
     submitted_unix_ms INTEGER NOT NULL,
     started_unix_ms INTEGER NOT NULL DEFAULT 0,
     ended_unix_ms INTEGER NOT NULL DEFAULT 0,
-    progress BLOB NOT NULL DEFAULT x'',
     objective_last REAL,
     objective_best REAL,
     last_sequence INTEGER NOT NULL DEFAULT 0,
-    point_count INTEGER NOT NULL DEFAULT 0,
-    pool TEXT NOT NULL DEFAULT '',
-    ranks TEXT NOT NULL DEFAULT '',
+    runs INTEGER NOT NULL,
+    runs_under_way INTEGER NOT NULL DEFAULT 0,
+    runs_succeeded INTEGER NOT NULL DEFAULT 0,
+    runs_failed INTEGER NOT NULL DEFAULT 0,
+    runs_cancelled INTEGER NOT NULL DEFAULT 0,
+    next_run INTEGER NOT NULL DEFAULT 0,
     summary_json TEXT NOT NULL DEFAULT '');
   CREATE INDEX jobs_by_state ON jobs(state, id);
+  CREATE TABLE runs(
+    job INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    message TEXT NOT NULL,
+    started_unix_ms INTEGER NOT NULL,
+    ended_unix_ms INTEGER NOT NULL,
+    progress BLOB NOT NULL,
+    objective_last REAL,
+    objective_best REAL,
+    point_count INTEGER NOT NULL,
+    pool TEXT NOT NULL,
+    ranks TEXT NOT NULL,
+    summary_json TEXT NOT NULL,
+    PRIMARY KEY(job, run));
   CREATE TABLE events(
     job INTEGER NOT NULL,
+    run INTEGER NOT NULL,
     first_sequence INTEGER NOT NULL,
     last_sequence INTEGER NOT NULL,
     kind INTEGER NOT NULL,
     data BLOB NOT NULL);
   CREATE UNIQUE INDEX events_by_sequence ON events(job, last_sequence);
   CREATE INDEX events_by_kind ON events(job, kind, last_sequence);
-  PRAGMA user_version = 1;)";
+  CREATE INDEX events_by_run ON events(job, run, last_sequence);
+  PRAGMA user_version = 2;)";
 
 constexpr const char* job_columns =
-    "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms, progress,"
-    " objective_last, objective_best, last_sequence, pool, ranks, summary_json, point_count,"
-    " ranks_wanted, cancel_asked";
+    "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
+    " objective_last, objective_best, last_sequence, summary_json, ranks_wanted, cancel_asked,"
+    " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run";
+constexpr int job_column_count = 19;
+
+constexpr const char* run_columns =
+    "job, run, state, message, attempt, started_unix_ms, ended_unix_ms, progress, objective_last,"
+    " objective_best, point_count, pool, ranks, summary_json";
 
 EventKind kind_of(const Event& event) {
   return static_cast<EventKind>(event.what.index() + 1);
@@ -66,27 +94,51 @@ std::vector<std::uint32_t> ranks_from(std::string_view text) {
   return ranks;
 }
 
+std::uint32_t unsigned_at(const sqlite::Statement& row, int column) {
+  return static_cast<std::uint32_t>(row.integer(column));
+}
+
 /// From a row that begins with `job_columns`.
 JobRecord record_from(const sqlite::Statement& row) {
   JobRecord record;
   Job& job = record.job;
-  job.id = static_cast<std::uint32_t>(row.integer(0));
+  job.id = unsigned_at(row, 0);
   job.state = static_cast<JobState>(row.integer(1));
   job.message = row.text(2);
-  job.attempt = static_cast<std::uint32_t>(row.integer(3));
+  job.attempt = unsigned_at(row, 3);
   job.submitted_unix_ms = row.integer(4);
   job.started_unix_ms = row.integer(5);
   job.ended_unix_ms = row.integer(6);
-  job.progress = decode<Progress>(row.blob(7), WireFormat::protobuf);
-  job.objective_last = row.real(8);
-  job.objective_best = row.real(9);
-  job.last_sequence = static_cast<std::uint64_t>(row.integer(10));
-  job.pool = row.text(11);
-  job.ranks = ranks_from(row.text(12));
-  job.summary_json = row.text(13);
-  record.point_count = static_cast<std::uint64_t>(row.integer(14));
-  record.ranks_wanted = static_cast<int>(row.integer(15));
-  record.cancel_asked = row.integer(16) != 0;
+  job.objective_last = row.real(7);
+  job.objective_best = row.real(8);
+  job.last_sequence = static_cast<std::uint64_t>(row.integer(9));
+  job.summary_json = row.text(10);
+  record.ranks_wanted = static_cast<int>(row.integer(11));
+  record.cancel_asked = row.integer(12) != 0;
+  job.progress.runs = {unsigned_at(row, 13), unsigned_at(row, 14), unsigned_at(row, 15),
+                       unsigned_at(row, 16), unsigned_at(row, 17)};
+  record.next_run = unsigned_at(row, 18);
+  return record;
+}
+
+/// From a row of `run_columns`.
+RunRecord run_from(const sqlite::Statement& row) {
+  RunRecord record;
+  Run& run = record.run;
+  run.job = unsigned_at(row, 0);
+  run.number = unsigned_at(row, 1);
+  run.state = static_cast<JobState>(row.integer(2));
+  run.message = row.text(3);
+  run.attempt = unsigned_at(row, 4);
+  run.started_unix_ms = row.integer(5);
+  run.ended_unix_ms = row.integer(6);
+  run.progress = decode<Progress>(row.blob(7), WireFormat::protobuf);
+  run.objective_last = row.real(8);
+  run.objective_best = row.real(9);
+  record.point_count = static_cast<std::uint64_t>(row.integer(10));
+  run.pool = row.text(11);
+  run.ranks = ranks_from(row.text(12));
+  run.summary_json = row.text(13);
   return record;
 }
 
@@ -95,6 +147,15 @@ Value spec_from(std::string_view blob) {
 }
 
 }  // namespace
+
+void show_run(Job& job, const Run& run) {
+  const RunCounts counts = job.progress.runs;
+  job.progress = run.progress;
+  job.progress.runs = counts;
+  job.pool = run.pool;
+  job.ranks = run.ranks;
+  job.summary_json = run.summary_json;
+}
 
 Store::Store(const std::filesystem::path& file) : database_(file) {
   database_.execute("PRAGMA journal_mode = WAL");
@@ -107,19 +168,21 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +
                      std::to_string(version) + "; this one knows " +
-                     std::to_string(schema_version) + ")");
+                     std::to_string(schema_version) +
+                     "); go on with that version, or with another data folder");
   }
 }
 
-std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::int64_t now_unix_ms) {
+std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
+                             std::int64_t now_unix_ms) {
   sqlite::Transaction transaction(database_);
   const std::string bytes = encode(JobSpecBody{spec}, WireFormat::protobuf);
   sqlite::Statement insert(database_,
-                           "INSERT INTO jobs(spec, ranks_wanted, state, submitted_unix_ms,"
-                           " last_sequence) VALUES(?1, ?2, ?3, ?4, 1)");
+                           "INSERT INTO jobs(spec, ranks_wanted, state, submitted_unix_ms, runs,"
+                           " last_sequence) VALUES(?1, ?2, ?3, ?4, ?5, 1)");
   insert
       .bind(sqlite::Blob{bytes}, std::int64_t{ranks_wanted},
-            static_cast<std::int64_t>(JobState::queued), now_unix_ms)
+            static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{runs})
       .run();
   const auto id = static_cast<std::uint32_t>(database_.last_insert_id());
   const Event queued{.sequence = 1,
@@ -135,35 +198,56 @@ void Store::write(std::span<const JobWrite> writes) {
   sqlite::Statement update(
       database_,
       "UPDATE jobs SET state=?2, message=?3, attempt=?4, started_unix_ms=?5, ended_unix_ms=?6,"
-      " progress=?7, objective_last=?8, objective_best=?9, last_sequence=?10, pool=?11, ranks=?12,"
-      " summary_json=?13, point_count=?14, cancel_asked=?15 WHERE id=?1");
+      " objective_last=?7, objective_best=?8, last_sequence=?9, cancel_asked=?10,"
+      " runs_under_way=?11, runs_succeeded=?12, runs_failed=?13, runs_cancelled=?14, next_run=?15"
+      " WHERE id=?1");
   for (const JobWrite& write : writes) {
     const Job& job = write.record->job;
-    const std::string progress = encode(job.progress, WireFormat::protobuf);
+    const RunCounts& runs = job.progress.runs;
     update
         .bind(std::int64_t{job.id}, static_cast<std::int64_t>(job.state),
               std::string_view(job.message), std::int64_t{job.attempt}, job.started_unix_ms,
-              job.ended_unix_ms, sqlite::Blob{progress}, job.objective_last, job.objective_best,
-              static_cast<std::int64_t>(job.last_sequence), std::string_view(job.pool),
-              std::string_view(ranks_text(job.ranks)), std::string_view(job.summary_json),
-              static_cast<std::int64_t>(write.record->point_count),
-              std::int64_t{write.record->cancel_asked})
+              job.ended_unix_ms, job.objective_last, job.objective_best,
+              static_cast<std::int64_t>(job.last_sequence),
+              std::int64_t{write.record->cancel_asked}, std::int64_t{runs.under_way},
+              std::int64_t{runs.succeeded}, std::int64_t{runs.failed}, std::int64_t{runs.cancelled},
+              std::int64_t{write.record->next_run})
         .run();
+    write_runs(write.runs);
     insert_events(job.id, write.events);
   }
   transaction.commit();
 }
 
+void Store::write_runs(std::span<const RunRecord* const> runs) {
+  if (runs.empty()) return;
+  sqlite::Statement replace(database_,
+                            std::string("INSERT OR REPLACE INTO runs(") + run_columns +
+                                ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+                                " ?14)");
+  for (const RunRecord* record : runs) {
+    const Run& run = record->run;
+    const std::string progress = encode(run.progress, WireFormat::protobuf);
+    replace
+        .bind(std::int64_t{run.job}, std::int64_t{run.number}, static_cast<std::int64_t>(run.state),
+              std::string_view(run.message), std::int64_t{run.attempt}, run.started_unix_ms,
+              run.ended_unix_ms, sqlite::Blob{progress}, run.objective_last, run.objective_best,
+              static_cast<std::int64_t>(record->point_count), std::string_view(run.pool),
+              std::string_view(ranks_text(run.ranks)), std::string_view(run.summary_json))
+        .run();
+  }
+}
+
 void Store::insert_events(std::uint32_t id, std::span<const Event> events) {
   sqlite::Statement insert(database_,
-                           "INSERT INTO events(job, first_sequence, last_sequence, kind, data)"
-                           " VALUES(?1, ?2, ?3, ?4, ?5)");
+                           "INSERT INTO events(job, run, first_sequence, last_sequence, kind, data)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
   while (!events.empty()) {
     const EventKind kind = kind_of(events.front());
     std::size_t count = 1;
     if (kind == EventKind::point) {
       while (count < events.size() && count < points_per_row_max &&
-             kind_of(events[count]) == EventKind::point) {
+             kind_of(events[count]) == EventKind::point && events[count].run == events[0].run) {
         ++count;
       }
     }
@@ -171,7 +255,8 @@ void Store::insert_events(std::uint32_t id, std::span<const Event> events) {
     const std::string data =
         kind == EventKind::point ? encode_points(row) : encode_event(row.front());
     insert
-        .bind(std::int64_t{id}, static_cast<std::int64_t>(row.front().sequence),
+        .bind(std::int64_t{id}, kind == EventKind::state ? no_run : std::int64_t{row.front().run},
+              static_cast<std::int64_t>(row.front().sequence),
               static_cast<std::int64_t>(row.back().sequence), static_cast<std::int64_t>(kind),
               sqlite::Blob{data})
         .run();
@@ -183,7 +268,11 @@ std::optional<JobRecord> Store::find(std::uint32_t id) {
   sqlite::Statement select(database_,
                            std::string("SELECT ") + job_columns + " FROM jobs WHERE id=?1");
   if (!select.bind(std::int64_t{id}).step()) return std::nullopt;
-  return record_from(select);
+  JobRecord record = record_from(select);
+  if (record.job.progress.runs.total == 1) {
+    if (const auto run = find_run(id, 0)) show_run(record.job, run->run);
+  }
+  return record;
 }
 
 std::optional<Value> Store::spec(std::uint32_t id) {
@@ -209,8 +298,13 @@ JobList Store::list(const ListQuery& query) {
       list.next_before = list.jobs.back().id;
       break;
     }
-    list.jobs.push_back(record_from(select).job);
-    list.jobs.back().spec = spec_from(select.blob(17));
+    Job job = record_from(select).job;
+    job.summary_json.clear();
+    if (job.progress.runs.total == 1) {
+      if (const auto run = find_run(job.id, 0)) show_run(job, run->run);
+    }
+    job.spec = spec_from(select.blob(job_column_count));
+    list.jobs.push_back(std::move(job));
   }
   return list;
 }
@@ -224,23 +318,71 @@ std::vector<JobRecord> Store::unfinished() {
   return records;
 }
 
+std::optional<RunRecord> Store::find_run(std::uint32_t id, std::uint32_t run) {
+  sqlite::Statement select(
+      database_, std::string("SELECT ") + run_columns + " FROM runs WHERE job=?1 AND run=?2");
+  if (!select.bind(std::int64_t{id}, std::int64_t{run}).step()) return std::nullopt;
+  return run_from(select);
+}
+
+std::vector<RunRecord> Store::runs(std::uint32_t id, std::uint32_t from, std::size_t limit) {
+  sqlite::Statement select(database_,
+                           std::string("SELECT ") + run_columns +
+                               " FROM runs WHERE job=?1 AND run>=?2 ORDER BY run LIMIT ?3");
+  select.bind(std::int64_t{id}, std::int64_t{from}, static_cast<std::int64_t>(limit));
+  std::vector<RunRecord> records;
+  while (select.step()) records.push_back(run_from(select));
+  return records;
+}
+
+std::vector<RunRecord> Store::unfinished_runs(std::uint32_t id) {
+  sqlite::Statement select(database_, std::string("SELECT ") + run_columns +
+                                          " FROM runs WHERE job=?1 AND state<?2 ORDER BY run");
+  select.bind(std::int64_t{id}, static_cast<std::int64_t>(JobState::succeeded));
+  std::vector<RunRecord> records;
+  while (select.step()) records.push_back(run_from(select));
+  return records;
+}
+
+std::optional<Run> Store::first_failed_run(std::uint32_t id) {
+  sqlite::Statement select(database_,
+                           std::string("SELECT ") + run_columns +
+                               " FROM runs WHERE job=?1 AND state=?2 ORDER BY run LIMIT 1");
+  select.bind(std::int64_t{id}, static_cast<std::int64_t>(JobState::failed));
+  if (!select.step()) return std::nullopt;
+  return run_from(select).run;
+}
+
+void Store::each_summary(std::uint32_t id,
+                         const std::function<void(std::uint32_t, std::string_view)>& visit) {
+  sqlite::Statement select(
+      database_, "SELECT run, summary_json FROM runs WHERE job=?1 AND state=?2 ORDER BY run");
+  select.bind(std::int64_t{id}, static_cast<std::int64_t>(JobState::succeeded));
+  while (select.step()) visit(unsigned_at(select, 0), select.text(1));
+}
+
+void Store::set_summary(std::uint32_t id, std::string_view json) {
+  sqlite::Statement(database_, "UPDATE jobs SET summary_json=?2 WHERE id=?1")
+      .bind(std::int64_t{id}, json)
+      .run();
+}
+
 EventList Store::events(std::uint32_t id, const EventQuery& query) {
   const std::string sql =
-      std::string("SELECT first_sequence, last_sequence, kind, data FROM events WHERE job=?1") +
-      (query.kind ? " AND kind=?3" : "") + " AND last_sequence>=?2 ORDER BY last_sequence";
+      std::string("SELECT first_sequence, last_sequence, kind, data, run FROM events") +
+      " WHERE job=?1 AND last_sequence>=?2 AND " + (query.kind ? "kind=?3" : "?3=0") + " AND " +
+      (query.run ? "run=?4" : "?4=0") + " ORDER BY last_sequence";
   sqlite::Statement select(database_, sql);
-  if (query.kind) {
-    select.bind(std::int64_t{id}, static_cast<std::int64_t>(query.from),
-                static_cast<std::int64_t>(*query.kind));
-  } else {
-    select.bind(std::int64_t{id}, static_cast<std::int64_t>(query.from));
-  }
+  select.bind(std::int64_t{id}, static_cast<std::int64_t>(query.from),
+              static_cast<std::int64_t>(query.kind.value_or(EventKind{})),
+              std::int64_t{query.run.value_or(0)});
   EventList list;
   bool cut = false;
   while (!cut && select.step()) {
     std::vector<Event> row;
     if (static_cast<EventKind>(select.integer(2)) == EventKind::point) {
       row = decode_points(select.blob(3), static_cast<std::uint64_t>(select.integer(0)));
+      for (Event& event : row) event.run = unsigned_at(select, 4);
     } else {
       row.push_back(decode_event(select.blob(3)));
     }

@@ -1,10 +1,11 @@
-// Jobs and their events on disk: SQLite in WAL mode with synchronous=FULL, so what a call has
-// returned from survives a crash of the machine. Consecutive points share a row. Every call may
-// throw StoreError; then nothing of it is stored.
+// Jobs, their runs and their events on disk: SQLite in WAL mode with synchronous=FULL, so what a
+// call has returned from survives a crash of the machine. Consecutive points share a row. Every
+// call may throw StoreError; then nothing of it is stored.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,23 +18,35 @@ namespace pipewright {
 /// A job as it is stored, without its spec.
 struct JobRecord {
   Job job;
-  std::uint64_t point_count = 0;  // points stored; the first of a run has the index 0
   int ranks_wanted = 1;
   bool cancel_asked = false;
+  std::uint32_t next_run = 0;  // those from here on have never been started and have no record
 };
 
-/// What one transaction writes of a job: its record, and events that follow those stored.
+/// A run that has been started, without what it sweeps.
+struct RunRecord {
+  Run run;
+  std::uint64_t point_count = 0;  // points stored; the first has the index 0
+};
+
+/// Of a job of one run: what the job shows of it.
+void show_run(Job& job, const Run& run);
+
+/// What one transaction writes of a job: its record, those of some of its runs, and events that
+/// follow those stored.
 struct JobWrite {
   const JobRecord* record = nullptr;
+  std::vector<const RunRecord*> runs;
   std::span<const Event> events;
 };
 
-enum class EventKind : std::uint8_t { state = 1, point = 2, log = 3 };
+enum class EventKind : std::uint8_t { state = 1, point = 2, log = 3, run_state = 4 };
 
 struct EventQuery {
   std::uint64_t from = 1;
   std::size_t limit = 1000;
   std::optional<EventKind> kind;
+  std::optional<std::uint32_t> run;  // only events of this run, so no changes of the job's state
 };
 
 struct ListQuery {
@@ -44,24 +57,40 @@ struct ListQuery {
 
 class Store {
  public:
-  static constexpr std::int64_t schema_version = 1;
+  static constexpr std::int64_t schema_version = 2;
 
   explicit Store(const std::filesystem::path& file);
 
   /// The id of a new job that is QUEUED; that is its first event.
-  std::uint32_t add_job(const Value& spec, int ranks_wanted, std::int64_t now_unix_ms);
+  std::uint32_t add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
+                        std::int64_t now_unix_ms);
   void write(std::span<const JobWrite> writes);
 
+  /// A job of one run shows what its run does.
   std::optional<JobRecord> find(std::uint32_t id);
   std::optional<Value> spec(std::uint32_t id);
-  /// Newest first, with their specs.
+  /// Newest first, with their specs, but without the tables of many runs.
   JobList list(const ListQuery& query);
   /// Jobs that have not ended, in the order of their ids.
   std::vector<JobRecord> unfinished();
+
+  std::optional<RunRecord> find_run(std::uint32_t id, std::uint32_t run);
+  /// Runs that have been started, in the order of their numbers, from `from` on.
+  std::vector<RunRecord> runs(std::uint32_t id, std::uint32_t from, std::size_t limit);
+  /// Of these the ones that have not ended.
+  std::vector<RunRecord> unfinished_runs(std::uint32_t id);
+  std::optional<Run> first_failed_run(std::uint32_t id);
+  /// Calls `visit(run number, summary_json)` for every run that has succeeded.
+  void each_summary(std::uint32_t id,
+                    const std::function<void(std::uint32_t, std::string_view)>& visit);
+  /// Keeps the table of a job of many runs that has ended.
+  void set_summary(std::uint32_t id, std::string_view json);
+
   EventList events(std::uint32_t id, const EventQuery& query);
 
  private:
   void insert_events(std::uint32_t id, std::span<const Event> events);
+  void write_runs(std::span<const RunRecord* const> runs);
 
   sqlite::Database database_;
 };

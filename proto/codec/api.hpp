@@ -29,10 +29,17 @@ constexpr bool is_final(JobState state) {
   return state >= JobState::succeeded;
 }
 
+struct RunCounts {
+  std::uint32_t total = 0, under_way = 0, succeeded = 0, failed = 0, cancelled = 0;
+  std::uint32_t ended() const { return succeeded + failed + cancelled; }
+  friend bool operator==(const RunCounts&, const RunCounts&) = default;
+};
+
 struct Progress {
   std::int64_t ticks_done = 0, ticks_total = 0;
   std::int64_t updates_done = 0, updates_total = 0;
   std::int64_t microbatches_done = 0, microbatches_total = 0;
+  RunCounts runs;  // of a job only
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
@@ -49,6 +56,27 @@ struct Job {
   std::string pool;
   std::vector<std::uint32_t> ranks;
   std::string summary_json;
+};
+
+struct Run {
+  std::uint32_t job = 0;
+  std::uint32_t number = 0;
+  JobState state = JobState::queued;
+  std::string message;
+  std::uint32_t attempt = 0;
+  std::int64_t started_unix_ms = 0, ended_unix_ms = 0;
+  Progress progress;
+  std::optional<double> objective_last, objective_best;
+  std::string pool;
+  std::vector<std::uint32_t> ranks;
+  std::string summary_json;
+  Value::Map swept;  // dotted path and value
+  std::uint64_t seed = 0;
+};
+
+struct RunList {
+  std::vector<Run> runs;
+  std::uint32_t next_from = 0;
 };
 
 struct JobList {
@@ -90,10 +118,14 @@ struct StateChange {
   std::uint32_t attempt = 0;
 };
 
+/// Of a run of a job of many.
+struct RunStateChange : StateChange {};
+
 struct Event {
   std::uint64_t sequence = 0;
   std::int64_t time_unix_ms = 0;
-  std::variant<StateChange, Point, LogLine> what;
+  std::variant<StateChange, Point, LogLine, RunStateChange> what;
+  std::uint32_t run = 0;  // of everything but a StateChange
 };
 
 struct EventList {
@@ -151,8 +183,8 @@ struct JobSpecBody {
 
 // encode<T>: the bytes of a message. decode<T>: throws ProtocolError ("... is not a valid X: why")
 // for anything that is not one; unknown JSON fields are refused, unknown protobuf fields ignored.
-// Defined for JobSpecBody, Job, JobList, SubmitReply, EventList, StreamFrame, FileList, PoolList,
-// ErrorReply, Health and Progress.
+// Defined for JobSpecBody, Job, JobList, Run, RunList, SubmitReply, EventList, StreamFrame,
+// FileList, PoolList, ErrorReply, Health and Progress.
 template <class T>
 std::string encode(const T& message, WireFormat format);
 template <class T>

@@ -89,11 +89,24 @@ void put(const Progress& plain, v1::Progress& message) {
   message.set_updates_total(plain.updates_total);
   message.set_microbatches_done(plain.microbatches_done);
   message.set_microbatches_total(plain.microbatches_total);
+  if (plain.runs == RunCounts{}) return;
+  v1::RunCounts& runs = *message.mutable_runs();
+  runs.set_total(plain.runs.total);
+  runs.set_under_way(plain.runs.under_way);
+  runs.set_succeeded(plain.runs.succeeded);
+  runs.set_failed(plain.runs.failed);
+  runs.set_cancelled(plain.runs.cancelled);
 }
 
 Progress get(const v1::Progress& message) {
-  return {message.ticks_done(),    message.ticks_total(),       message.updates_done(),
-          message.updates_total(), message.microbatches_done(), message.microbatches_total()};
+  const v1::RunCounts& runs = message.runs();
+  return {message.ticks_done(),
+          message.ticks_total(),
+          message.updates_done(),
+          message.updates_total(),
+          message.microbatches_done(),
+          message.microbatches_total(),
+          {runs.total(), runs.under_way(), runs.succeeded(), runs.failed(), runs.cancelled()}};
 }
 
 void put(const Job& plain, v1::Job& message) {
@@ -143,6 +156,53 @@ JobList get(const v1::JobList& message) {
   return {get_all<Job>(message.jobs()), message.next_before()};
 }
 
+void put(const Run& plain, v1::Run& message) {
+  message.set_job(plain.job);
+  message.set_number(plain.number);
+  message.set_state(static_cast<v1::JobState>(plain.state));
+  message.set_message(clean_utf8(plain.message));
+  message.set_attempt(plain.attempt);
+  message.set_started_unix_ms(plain.started_unix_ms);
+  message.set_ended_unix_ms(plain.ended_unix_ms);
+  put(plain.progress, *message.mutable_progress());
+  if (plain.objective_last) message.set_objective_last(*plain.objective_last);
+  if (plain.objective_best) message.set_objective_best(*plain.objective_best);
+  message.set_pool(clean_utf8(plain.pool));
+  message.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
+  message.set_summary_json(clean_utf8(plain.summary_json));
+  put(plain.swept, *message.mutable_swept());
+  message.set_seed(plain.seed);
+}
+
+Run get(const v1::Run& message) {
+  Run plain;
+  plain.job = message.job();
+  plain.number = message.number();
+  plain.state = state_from(message.state(), "Run");
+  plain.message = message.message();
+  plain.attempt = message.attempt();
+  plain.started_unix_ms = message.started_unix_ms();
+  plain.ended_unix_ms = message.ended_unix_ms();
+  plain.progress = get(message.progress());
+  if (message.has_objective_last()) plain.objective_last = message.objective_last();
+  if (message.has_objective_best()) plain.objective_best = message.objective_best();
+  plain.pool = message.pool();
+  plain.ranks.assign(message.ranks().begin(), message.ranks().end());
+  plain.summary_json = message.summary_json();
+  plain.swept = get(message.swept());
+  plain.seed = message.seed();
+  return plain;
+}
+
+void put(const RunList& plain, v1::RunList& message) {
+  put_all(plain.runs, message.mutable_runs());
+  message.set_next_from(plain.next_from);
+}
+
+RunList get(const v1::RunList& message) {
+  return {get_all<Run>(message.runs()), message.next_from()};
+}
+
 void put(const SubmitReply& plain, v1::SubmitReply& message) {
   message.set_id(plain.id);
 }
@@ -181,12 +241,17 @@ void put(const Event& plain, v1::Event& message) {
   message.set_time_unix_ms(plain.time_unix_ms);
   std::visit(Overloaded{[&](const StateChange& change) { put(change, *message.mutable_state()); },
                         [&](const Point& point) { put(point, *message.mutable_point()); },
-                        [&](const LogLine& line) { put(line, *message.mutable_log()); }},
+                        [&](const LogLine& line) { put(line, *message.mutable_log()); },
+                        [&](const RunStateChange& change) {
+                          put(static_cast<const StateChange&>(change),
+                              *message.mutable_run_state());
+                        }},
              plain.what);
+  message.set_run(plain.run);
 }
 
 Event get(const v1::Event& message) {
-  Event plain{message.sequence(), message.time_unix_ms(), {}};
+  Event plain{message.sequence(), message.time_unix_ms(), {}, message.run()};
   switch (message.what_case()) {
     case v1::Event::kState:
       plain.what = get(message.state());
@@ -196,6 +261,9 @@ Event get(const v1::Event& message) {
       break;
     case v1::Event::kLog:
       plain.what = get(message.log());
+      break;
+    case v1::Event::kRunState:
+      plain.what = RunStateChange{get(message.run_state())};
       break;
     default:
       wire::refuse("Event", "it is neither state, point nor log");

@@ -222,7 +222,7 @@ static ObjectiveShape get(const v1::ObjectiveShape& message) {
 }
 
 static RankReady get(const v1::RankReady& message) {
-  RankReady plain{message.job(),
+  RankReady plain{message.run(),
                   message.rank(),
                   get(message.shape()),
                   {},
@@ -241,14 +241,13 @@ struct PutControl {
 
   void operator()(const RankStart& plain) const {
     v1::RankStart& start = *message.mutable_start();
-    start.set_job(plain.job);
-    start.set_attempt(plain.attempt);
+    start.set_run(plain.run);
     put(plain.spec, *start.mutable_spec());
     start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
     start.set_communicator_tag(plain.communicator_tag);
   }
   void operator()(const RankReady& plain) const {
-    message.mutable_ready()->set_job(plain.job);
+    message.mutable_ready()->set_run(plain.run);
     message.mutable_ready()->set_rank(plain.rank);
     put(plain.shape, *message.mutable_ready()->mutable_shape());
     message.mutable_ready()->set_clock_error_ns(count(plain.clock_error_ns));
@@ -260,42 +259,42 @@ struct PutControl {
     }
   }
   void operator()(const WindowMessage& plain) const {
-    message.mutable_window()->set_job(plain.job);
+    message.mutable_window()->set_run(plain.run);
     put(plain.window, *message.mutable_window());
   }
   void operator()(const ReportMessage& plain) const {
-    message.mutable_report()->set_job(plain.job);
+    message.mutable_report()->set_run(plain.run);
     put(plain.report, *message.mutable_report());
   }
   void operator()(const FinalMessage& plain) const {
-    message.mutable_final()->set_job(plain.job);
+    message.mutable_final()->set_run(plain.run);
     put(plain.final, *message.mutable_final());
   }
   void operator()(const ClockQuestion& plain) const {
-    message.mutable_clock_question()->set_job(plain.job);
+    message.mutable_clock_question()->set_run(plain.run);
     message.mutable_clock_question()->set_rank(plain.rank);
     message.mutable_clock_question()->set_asked_ns(plain.asked_ns);
   }
   void operator()(const ClockAnswer& plain) const {
     v1::ClockAnswer& answer = *message.mutable_clock_answer();
-    answer.set_job(plain.job);
+    answer.set_run(plain.run);
     answer.set_asked_ns(plain.asked_ns);
     answer.set_received_ns(plain.received_ns);
     answer.set_answered_ns(plain.answered_ns);
     answer.set_clock(clean_utf8(plain.clock));
   }
   void operator()(const ClockStart& plain) const {
-    message.mutable_clock_start()->set_job(plain.job);
+    message.mutable_clock_start()->set_run(plain.run);
     message.mutable_clock_start()->set_start_ns(plain.start_ns);
   }
   void operator()(const RankFault& plain) const {
-    message.mutable_fault()->set_job(plain.job);
+    message.mutable_fault()->set_run(plain.run);
     message.mutable_fault()->set_rank(plain.rank);
     message.mutable_fault()->set_message(clean_utf8(plain.message));
   }
-  void operator()(const RankStop& plain) const { message.mutable_stop()->set_job(plain.job); }
+  void operator()(const RankStop& plain) const { message.mutable_stop()->set_run(plain.run); }
   void operator()(const RankIdle& plain) const {
-    message.mutable_idle()->set_job(plain.job);
+    message.mutable_idle()->set_run(plain.run);
     message.mutable_idle()->set_rank(plain.rank);
   }
   void operator()(const RankShutDown&) const { message.mutable_shut_down(); }
@@ -308,8 +307,7 @@ struct PutControl {
 
 RankStart start_from(const v1::RankStart& message) {
   if (!message.has_spec()) wire::refuse("RankStart", "spec is missing");
-  return {message.job(),
-          message.attempt(),
+  return {message.run(),
           get(message.spec()),
           {message.ranks().begin(), message.ranks().end()},
           message.communicator_tag()};
@@ -332,30 +330,30 @@ ControlMessage decode_control(std::string_view bytes) {
     case v1::ControlMessage::kReady:
       return get(message.ready());
     case v1::ControlMessage::kWindow:
-      return WindowMessage{message.window().job(), get(message.window())};
+      return WindowMessage{message.window().run(), get(message.window())};
     case v1::ControlMessage::kReport:
-      return ReportMessage{message.report().job(), get(message.report())};
+      return ReportMessage{message.report().run(), get(message.report())};
     case v1::ControlMessage::kFinal:
-      return FinalMessage{message.final().job(), get(message.final())};
+      return FinalMessage{message.final().run(), get(message.final())};
     case v1::ControlMessage::kFault:
-      return RankFault{message.fault().job(), message.fault().rank(), message.fault().message()};
+      return RankFault{message.fault().run(), message.fault().rank(), message.fault().message()};
     case v1::ControlMessage::kStop:
-      return RankStop{message.stop().job()};
+      return RankStop{message.stop().run()};
     case v1::ControlMessage::kIdle:
-      return RankIdle{message.idle().job(), message.idle().rank()};
+      return RankIdle{message.idle().run(), message.idle().rank()};
     case v1::ControlMessage::kShutDown:
       return RankShutDown{};
     case v1::ControlMessage::kHello:
       return RankHello{{message.hello().rank(), message.hello().host(), message.hello().pid()}};
     case v1::ControlMessage::kClockQuestion:
-      return ClockQuestion{message.clock_question().job(), message.clock_question().rank(),
+      return ClockQuestion{message.clock_question().run(), message.clock_question().rank(),
                            message.clock_question().asked_ns()};
     case v1::ControlMessage::kClockAnswer:
-      return ClockAnswer{message.clock_answer().job(), message.clock_answer().asked_ns(),
+      return ClockAnswer{message.clock_answer().run(), message.clock_answer().asked_ns(),
                          message.clock_answer().received_ns(), message.clock_answer().answered_ns(),
                          message.clock_answer().clock()};
     case v1::ControlMessage::kClockStart:
-      return ClockStart{message.clock_start().job(), message.clock_start().start_ns()};
+      return ClockStart{message.clock_start().run(), message.clock_start().start_ns()};
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

@@ -15,59 +15,59 @@
 
 namespace pipewright {
 
+/// `run` is the number under which the pool knows a run.
 struct RankStart {
-  std::uint32_t job = 0;
-  std::uint32_t attempt = 0;
+  std::uint32_t run = 0;
   Value spec;
   std::vector<std::uint32_t> ranks;
   std::uint32_t communicator_tag = 0;
 };
 struct RankReady {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::uint32_t rank = 0;
   ObjectiveShape shape;
   std::vector<HashedFile> data;
   std::int64_t clock_error_ns = 0;
 };
 struct WindowMessage {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   Window window;
 };
 struct ReportMessage {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   RowReport report;
 };
 struct FinalMessage {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   RowFinal final;
 };
 /// Times are nanoseconds of the steady clock of whoever says them.
 struct ClockQuestion {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::uint32_t rank = 0;
   std::int64_t asked_ns = 0;
 };
 struct ClockAnswer {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::int64_t asked_ns = 0;
   std::int64_t received_ns = 0;
   std::int64_t answered_ns = 0;
   std::string clock;
 };
 struct ClockStart {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::int64_t start_ns = 0;
 };
 struct RankFault {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::uint32_t rank = 0;
   std::string message;
 };
 struct RankStop {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
 };
 struct RankIdle {
-  std::uint32_t job = 0;
+  std::uint32_t run = 0;
   std::uint32_t rank = 0;
 };
 struct RankShutDown {};

@@ -12,13 +12,14 @@ namespace {
 template <class Message>
 Message& with_run(const RunId& run, Message* message) {
   message->set_job(run.job);
+  message->set_run(run.run);
   message->set_attempt(run.attempt);
   return *message;
 }
 
 template <class Message>
 RunId run_of(const Message& message) {
-  return {message.job(), message.attempt()};
+  return {message.job(), message.run(), message.attempt()};
 }
 
 /// Fills the one field of a PoolFrame that a plain frame goes to.

@@ -11,7 +11,7 @@
 
 namespace pipewright {
 
-inline constexpr std::uint32_t pool_protocol_version = 1;
+inline constexpr std::uint32_t pool_protocol_version = 2;
 inline constexpr std::size_t file_chunk_bytes_max = std::size_t{1} << 20;
 
 struct RankInfo {
@@ -26,30 +26,31 @@ struct PoolHello {
   std::string program_version, program_commit, cpu_type;
   std::uint32_t protocol = pool_protocol_version;
 };
-/// A run that is under way: a job and which attempt at it.
+/// A run that is under way: a job, the run's number in it, and which attempt at it.
 struct RunId {
-  std::uint32_t job = 0;
-  std::uint32_t attempt = 0;
+  std::uint32_t job;
+  std::uint32_t run;
+  std::uint32_t attempt;
   friend auto operator<=>(const RunId&, const RunId&) = default;
 };
 struct RunStarted {
-  RunId run;
+  RunId run{};
 };
 struct RunPoints {
-  RunId run;
+  RunId run{};
   std::uint64_t first_index = 0;
   std::vector<Point> points;
 };
 struct RunProgress {
-  RunId run;
+  RunId run{};
   Progress progress;
 };
 struct RunLog {
-  RunId run;
+  RunId run{};
   LogLine line;
 };
 struct RunFileChunk {
-  RunId run;
+  RunId run{};
   std::string name;
   std::uint64_t offset_bytes = 0;
   std::string data;
@@ -57,7 +58,7 @@ struct RunFileChunk {
 };
 enum class RunOutcome { succeeded = 1, failed = 2, cancelled = 3, lost = 4 };
 struct RunEnded {
-  RunId run;
+  RunId run{};
   RunOutcome outcome = RunOutcome::succeeded;
   std::string message;
   std::string summary_json;
@@ -75,19 +76,19 @@ struct Refused {
   std::string reason;
 };
 struct StartRun {
-  RunId run;
+  RunId run{};
   Value spec;
   std::vector<std::uint32_t> ranks;
 };
 struct CancelRun {
-  RunId run;
+  RunId run{};
 };
 struct PointsStored {
-  RunId run;
+  RunId run{};
   std::uint64_t next_index = 0;
 };
 struct RunEndStored {
-  RunId run;
+  RunId run{};
 };
 struct ShutDown {
   std::string reason;

@@ -159,6 +159,26 @@ Value get_plugin(const v1::Plugin& plugin, std::string_view field) {
 
 }  // namespace
 
+Value get(const pb::Value& message) {
+  return get_value(message, 0);
+}
+
+void put(const Value::Map& keys, pb::RepeatedPtrField<v1::Swept>& message) {
+  for (const auto& [path, value] : keys) {
+    v1::Swept& swept = *message.Add();
+    swept.set_path(clean_utf8(path));
+    put_value(value, *swept.mutable_value(), 1);
+  }
+}
+
+Value::Map get(const pb::RepeatedPtrField<v1::Swept>& message) {
+  Value::Map keys;
+  for (const v1::Swept& swept : message) {
+    keys.emplace_back(swept.path(), get_value(swept.value(), 1));
+  }
+  return keys;
+}
+
 void put(const Value& tree, v1::JobSpec& message) {
   if (!tree.is_map()) {
     throw ConfigError("a job is a map of keys and values, not " + std::string(tree.type_name()));

@@ -18,4 +18,11 @@ void put(const Value& tree, v1::JobSpec& message);
 /// Throws ProtocolError.
 Value get(const v1::JobSpec& message);
 
+/// Throws ProtocolError.
+Value get(const google::protobuf::Value& message);
+
+/// Keys and values in their order. Throw as the functions above.
+void put(const Value::Map& keys, google::protobuf::RepeatedPtrField<v1::Swept>& message);
+Value::Map get(const google::protobuf::RepeatedPtrField<v1::Swept>& message);
+
 }  // namespace pipewright

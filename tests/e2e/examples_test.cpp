@@ -23,11 +23,8 @@ struct Expected {
   double first;                  // objective at the start; not a number: whatever the problem has
   double last_max;               // and what it has to get below
   const char* shared = nullptr;  // what it needs of ../shared
-<<<<<<< HEAD
   const char* run = "";          // the folder of one of its many runs
-=======
   bool needs_ranks = false;      // on the virtual clock it is run in one process
->>>>>>> e6c8214 (order: online: stages decide by the planner's rule; benches of the injected delay and of a true link; docs)
 };
 
 /// What an example is meant to show. Each has to be named here.
@@ -36,7 +33,7 @@ const std::map<std::string, Expected>& expected() {
       {"a9a", {std::log(2.0), 0.34, "data/a9a.libsvm"}},
       {"minimal", {NAN, 1e-3}},
       {"pipedream", {NAN, 1e-3}},
-      {"real_clock", {NAN, 1, nullptr, true}},
+      {"real_clock", {NAN, 1, nullptr, "", true}},
       {"straggler", {NAN, 5}},
       {"sweep", {NAN, 0.1, nullptr, "run-0025"}},
   };

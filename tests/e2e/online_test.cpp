@@ -309,6 +309,106 @@ TEST_F(Cluster, RunsTwoHundredTinyJobsInOrder) {
   }
 }
 
+/// Six runs: three learning rates under two seeds.
+std::string sweep_job(int microbatches = 40) {
+  return job_text(microbatches) +
+         "sweep: {optimizer.sgd.learning_rate: [0.001, 0.002, 0.004]}\n"
+         "repeats: 2\n";
+}
+
+TEST_F(Cluster, GivesASweepTheSameFilesAndTableAsRunDoes) {
+  const std::string job = file("sweep.yaml", sweep_job());
+  const Outcome submitted = cli({"submit", job, "--watch"});
+  ASSERT_EQ(submitted.status, succeeded) << submitted.err;
+  const std::string id = trimmed(submitted.out);
+  EXPECT_THAT(submitted.err, HasSubstr("6 of 6 runs have ended"));
+  const fs::path online = path / "online", offline = path / "offline";
+  ASSERT_EQ(cli({"export", id, "--out", online.string()}).status, 0);
+  const Outcome alone =
+      run({(binaries / "pipewright").string(), "run", job, "--out", offline.string()});
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  for (int n = 0; n < 6; ++n) {
+    const std::string folder = "run-000" + std::to_string(n);
+    for (const char* name :
+         {"objective.csv", "last_stage_loss.csv", "weights.npy", "schedule.csv", "timeline.csv"}) {
+      const std::string here = read_file(offline / folder / name);
+      EXPECT_FALSE(here.empty()) << folder << name;
+      EXPECT_TRUE(read_file(online / folder / name) == here) << folder << name;
+    }
+  }
+  for (const char* name : {"runs.csv", "band.csv"}) {
+    const std::string here = read_file(offline / name);
+    EXPECT_FALSE(here.empty()) << name;
+    EXPECT_EQ(read_file(online / name), here) << name;
+  }
+  const Value of_daemon = json(json(cli({"show", id, "--json"}).out).at("summary_json").as_text());
+  const Value of_run = json(read_file(offline / "summary.json"));
+  const Value exported = json(read_file(online / "summary.json"));
+  for (const char* key : {"runs", "groups", "best", "warnings"}) {
+    EXPECT_EQ(of_daemon.at(key), of_run.at(key)) << key;
+    EXPECT_EQ(exported.at(key), of_run.at(key)) << key;
+  }
+  const Outcome shown = cli({"show", id});
+  EXPECT_THAT(shown.out, HasSubstr("widen the grid"));
+  EXPECT_THAT(cli({"list"}).out, HasSubstr("6/6 runs"));
+}
+
+TEST_F(Cluster, GivesASweepOverAllRanksTheSameNumbers) {
+  const std::string job = file("sweep.yaml", sweep_job());
+  std::vector<fs::path> folders;
+  for (const char* ranks : {"ranks=1", "ranks=2"}) {
+    const std::string id = trimmed(cli({"submit", job, "--set", ranks}).out);
+    EXPECT_EQ(cli({"wait", id}).status, succeeded);
+    folders.push_back(path / ranks);
+    ASSERT_EQ(cli({"export", id, "--out", folders.back().string()}).status, 0);
+  }
+  for (int n = 0; n < 6; ++n) {
+    for (const char* name : {"objective.csv", "weights.npy", "timeline.csv"}) {
+      const fs::path one = fs::path("run-000" + std::to_string(n)) / name;
+      EXPECT_FALSE(read_file(folders[0] / one).empty()) << one;
+      EXPECT_TRUE(read_file(folders[0] / one) == read_file(folders[1] / one)) << one;
+    }
+  }
+}
+
+TEST_F(Cluster, CancelsASweep) {
+  const std::string id = submit(endless_job() + "repeats: 50\n");
+  while (state(id) != "JOB_STATE_RUNNING") ASSERT_NE(state(id), "JOB_STATE_FAILED");
+  EXPECT_EQ(cli({"cancel", id}).status, 0);
+  const Outcome waited = cli({"wait", id});
+  EXPECT_EQ(waited.status, cancelled);
+  EXPECT_THAT(waited.err, HasSubstr("0 of 50 runs had ended"));
+  EXPECT_EQ(cli({"wait", submit(tiny_job())}).status, succeeded) << "the ranks are free again";
+}
+
+TEST_F(Cluster, EveryRunOfASweepEndsOnceAlthoughTheDaemonIsKilled) {
+  const std::string id = submit(job_text(2000) + "repeats: 60\n");
+  const auto ended = [&] {
+    const Value* runs = find_path(show(id), "progress.runs.succeeded");
+    return runs == nullptr ? 0 : runs->as_integer();
+  };
+  while (ended() < 5) ASSERT_NE(state(id), "JOB_STATE_FAILED");
+  const pid_t killed = daemon();
+  ::kill(killed, SIGKILL);
+  ASSERT_TRUE(wait_gone(killed));
+  up();
+  EXPECT_EQ(cli({"wait", id}).status, succeeded);
+  EXPECT_EQ(ended(), 60);
+  std::vector<int> ends(60);
+  Running watch(command({"watch", id, "--json"}));
+  for (const Value& frame : json_lines(watch.wait().out)) {
+    const Value* events = find_path(frame, "events.events");
+    if (events == nullptr) continue;
+    for (const Value& event : events->as_list()) {
+      const Value* change = find_path(event, "run_state.state");
+      if (change != nullptr && change->as_text() == "JOB_STATE_SUCCEEDED") {
+        ++ends.at(static_cast<std::size_t>(event.at("run").as_integer()));
+      }
+    }
+  }
+  EXPECT_EQ(std::count(ends.begin(), ends.end(), 1), 60);
+}
+
 TEST_F(Cluster, SaysThatThereIsNoSuchJob) {
   for (const char* verb : {"show", "cancel", "wait", "watch", "log"}) {
     const Outcome outcome = cli({verb, "99"});

@@ -98,10 +98,10 @@ TEST_F(PoolFaults, ASecondHelloLosesThePool) {
 
 TEST_F(PoolFaults, FramesOfUnknownRunsAreIgnoredAndTheirEndAcknowledged) {
   FakePool pool(client);
-  const RunId unknown{77, 1};
+  const RunId unknown{77, 0, 1};
   pool.send(RunStarted{unknown});
   pool.send_points(unknown, 0, 5);
-  pool.send(RunProgress{unknown, {1, 2, 3, 4, 5, 6}});
+  pool.send(RunProgress{unknown, {1, 2, 3, 4, 5, 6, {}}});
   pool.send(RunLog{unknown, {Severity::error, "x"}});
   pool.send_file(unknown, "a.csv", "text");
   pool.end(unknown);

@@ -40,12 +40,12 @@ TEST_F(PoolTest, ARunGoesThroughItsStates) {
   FakePool pool(client);
   const std::uint32_t id = submit(client, small_job(2));
   const StartRun start = pool.expect<StartRun>();
-  EXPECT_EQ(start.run, (RunId{id, 1}));
+  EXPECT_EQ(start.run, (RunId{id, 0, 1}));
   EXPECT_THAT(start.ranks, ElementsAre(0, 1));
   EXPECT_EQ(find_path(start.spec, "schedule.pipedream.stages")->as_integer(), 2);
   EXPECT_EQ(show(client, id).state, JobState::starting);
   pool.send(RunStarted{start.run});
-  pool.send(RunProgress{start.run, {5, 10, 1, 2, 1, 2}});
+  pool.send(RunProgress{start.run, {5, 10, 1, 2, 1, 2, {}}});
   Job job = wait_for(client, id, JobState::running);
   EXPECT_EQ(job.pool, "fake");
   EXPECT_THAT(job.ranks, ElementsAre(0, 1));
@@ -104,7 +104,7 @@ TEST_F(PoolTest, JobsRunSideBySideOnDisjointRanks) {
   EXPECT_THAT(list.pools[0].rank_jobs, ElementsAre(1, 1, 2, 2));
   EXPECT_THAT(list.pools[0].rank_hosts, ElementsAre("here", "here", "here", "here"));
   EXPECT_EQ(list.pools[0].state, "attached");
-  pool.end({1, 1});
+  pool.end({1, 0, 1});
   pool.expect<RunEndStored>();
   EXPECT_THAT(pool.expect<StartRun>().ranks, ElementsAre(0));
 }
@@ -128,7 +128,7 @@ TEST_F(PoolTest, TheSecondAttemptRepeatsItsPointsWithoutDuplicates) {
   wait_for(client, id, JobState::queued);
   FakePool pool(client, "second");
   const StartRun start = pool.expect<StartRun>();
-  EXPECT_EQ(start.run, (RunId{id, 2}));
+  EXPECT_EQ(start.run, (RunId{id, 0, 2}));
   pool.send(RunStarted{start.run});
   pool.send_points(start.run, 0, 30);
   EXPECT_EQ(pool.expect<PointsStored>().next_index, 30u);

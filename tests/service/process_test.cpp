@@ -110,7 +110,7 @@ TEST_F(DaemonProcess, AcceptedJobsSurviveAKillAndRunAfterARestart) {
   FakePool pool(client, "second", 1);
   for (std::uint32_t id = 1; id <= 3; ++id) {
     const StartRun start = pool.expect<StartRun>();
-    EXPECT_EQ(start.run, (RunId{id, id == 1 ? 2u : 1u})) << "in their order";
+    EXPECT_EQ(start.run, (RunId{id, 0, id == 1 ? 2u : 1u})) << "in their order";
     pool.run(start, 60);
     while (!std::holds_alternative<RunEndStored>(pool.receive().value())) {
     }

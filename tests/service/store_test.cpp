@@ -52,14 +52,21 @@ struct StoreTest : testing::Test {
     store.reset();
     store = std::make_unique<Store>(file());
   }
-  static jobs::StoreState state(JobId job, JobState state, std::uint32_t attempt,
-                                std::string message = {}) {
-    jobs::StoreState change;
+  static jobs::StoreRun state(JobId job, JobState state, std::uint32_t attempt,
+                              std::string message = {}) {
+    jobs::StoreRun change;
     change.job = job;
     change.state = state;
     change.attempt = attempt;
     change.message = std::move(message);
     return change;
+  }
+  /// What the queue says of the only run of a job, and so of the job.
+  static void add_state(Journal& journal, const jobs::StoreRun& run, const std::string& pool,
+                        std::int64_t now_unix_ms) {
+    journal.add_run_state(run, pool, now_unix_ms);
+    journal.add_job_state({run.job, run.state, run.message, run.attempt, {1, 0, 0, 0, 0}, 1},
+                          now_unix_ms);
   }
 };
 
@@ -93,7 +100,7 @@ TEST(PointBlob, ATruncatedBlobIsRefused) {
 }
 
 TEST_F(StoreTest, AJobIsThereAfterReopening) {
-  const std::uint32_t id = store->add_job(small_job(2), 2, 1234);
+  const std::uint32_t id = store->add_job(small_job(2), 2, 1, 1234);
   reopen();
   const std::optional<JobRecord> record = store->find(id);
   ASSERT_TRUE(record);
@@ -109,23 +116,23 @@ TEST_F(StoreTest, AJobIsThereAfterReopening) {
 }
 
 TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   {
     Journal journal(*store);
-    jobs::StoreState starting = state(id, JobState::starting, 1);
+    jobs::StoreRun starting = state(id, JobState::starting, 1);
     starting.ranks = {2, 3};
-    journal.add_state(starting, "local", 2);
-    journal.add_state(state(id, JobState::running, 1), "", 3);
-    journal.add_log(id, {Severity::warning, "slow"}, 4);
-    journal.add_points({{id, 1}, 0, some_points(0, 10'000)}, 5);
-    journal.set_progress(id, {1, 2, 3, 4, 5, 6});
-    jobs::StoreState end = state(id, JobState::succeeded, 1, "diverged at tick 3");
+    add_state(journal, starting, "local", 2);
+    add_state(journal, state(id, JobState::running, 1), "", 3);
+    journal.add_log({id, 0, 1}, {Severity::warning, "slow"}, 4);
+    journal.add_points({{id, 0, 1}, 0, some_points(0, 10'000)}, 5);
+    journal.set_progress({id, 0, 1}, {1, 2, 3, 4, 5, 6, {}});
+    jobs::StoreRun end = state(id, JobState::succeeded, 1, "diverged at tick 3");
     end.summary_json = "{}";
-    journal.add_state(end, "", 6);
+    add_state(journal, end, "", 6);
     journal.commit();
   }
   reopen();
-  const EventList all = store->events(id, {.from = 1, .limit = 20'000, .kind = {}});
+  const EventList all = store->events(id, {.from = 1, .limit = 20'000, .kind = {}, .run = {}});
   ASSERT_EQ(all.events.size(), 10'005u);
   expect_numbered(all.events, 1);
   EXPECT_EQ(all.next_sequence, 10'006u);
@@ -143,15 +150,15 @@ TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
 }
 
 TEST_F(StoreTest, EventsArePagedWithinABatchOfPoints) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   Journal journal(*store);
-  journal.add_points({{id, 1}, 0, some_points(0, 100)}, 5);
-  journal.add_log(id, {Severity::info, "end"}, 6);
+  journal.add_points({{id, 0, 1}, 0, some_points(0, 100)}, 5);
+  journal.add_log({id, 0, 1}, {Severity::info, "end"}, 6);
   journal.commit();
   std::vector<Event> collected;
   std::uint64_t from = 1;
   while (true) {
-    const EventList page = store->events(id, {.from = from, .limit = 7, .kind = {}});
+    const EventList page = store->events(id, {.from = from, .limit = 7, .kind = {}, .run = {}});
     if (page.events.empty()) break;
     EXPECT_LE(page.events.size(), 7u);
     EXPECT_EQ(page.next_sequence, page.events.back().sequence + 1);
@@ -164,64 +171,66 @@ TEST_F(StoreTest, EventsArePagedWithinABatchOfPoints) {
 }
 
 TEST_F(StoreTest, EventsOfOneKindGoToTheEndOfTheHistory) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   Journal journal(*store);
-  journal.add_log(id, {Severity::info, "first"}, 6);
-  journal.add_points({{id, 1}, 0, some_points(0, 100)}, 5);
+  journal.add_log({id, 0, 1}, {Severity::info, "first"}, 6);
+  journal.add_points({{id, 0, 1}, 0, some_points(0, 100)}, 5);
   journal.commit();
-  const EventList logs = store->events(id, {.from = 1, .limit = 10, .kind = EventKind::log});
+  const EventList logs =
+      store->events(id, {.from = 1, .limit = 10, .kind = EventKind::log, .run = {}});
   ASSERT_EQ(logs.events.size(), 1u);
   EXPECT_EQ(logs.next_sequence, 103u);
-  EXPECT_EQ(store->events(id, {.from = 1, .limit = 10, .kind = EventKind::point}).events.size(),
+  EXPECT_EQ(store->events(id, {.from = 1, .limit = 10, .kind = EventKind::point, .run = {}})
+                .events.size(),
             10u);
 }
 
 TEST_F(StoreTest, RepeatedPointsAreNotEventsAgain) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   {
     Journal journal(*store);
-    journal.add_state(state(id, JobState::running, 1), "", 1);
-    EXPECT_EQ(journal.add_points({{id, 1}, 0, some_points(0, 60)}, 5), 60u);
+    add_state(journal, state(id, JobState::running, 1), "", 1);
+    EXPECT_EQ(journal.add_points({{id, 0, 1}, 0, some_points(0, 60)}, 5), 60u);
     journal.commit();
   }
   reopen();
   Journal journal(*store);
-  EXPECT_EQ(journal.add_points({{id, 2}, 0, some_points(0, 40)}, 6), 40u);
+  EXPECT_EQ(journal.add_points({{id, 0, 2}, 0, some_points(0, 40)}, 6), 40u);
   EXPECT_EQ(journal.pending_events(), 0u);
-  EXPECT_EQ(journal.add_points({{id, 2}, 40, some_points(40, 50)}, 7), 90u);
+  EXPECT_EQ(journal.add_points({{id, 0, 2}, 40, some_points(40, 50)}, 7), 90u);
   EXPECT_EQ(journal.pending_events(), 30u);
   journal.commit();
-  const EventList all = store->events(id, {.from = 1, .limit = 1000, .kind = {}});
+  const EventList all = store->events(id, {.from = 1, .limit = 1000, .kind = {}, .run = {}});
   expect_numbered(all.events, 1);
   EXPECT_EQ(texts_of(points_of(all)), texts_of(some_points(0, 90)));
 }
 
 TEST_F(StoreTest, PointsAfterAGapAreRefused) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   Journal journal(*store);
   EXPECT_THAT(message_of<ProtocolError>([&] {
-                journal.add_points({{id, 1}, 3, some_points(3, 1)}, 5);
+                journal.add_points({{id, 0, 1}, 3, some_points(3, 1)}, 5);
               }),
-              HasSubstr("begin at index 3; the next is 0"));
+              HasSubstr("run 0 begin at index 3; the next is 0"));
 }
 
 TEST_F(StoreTest, NothingIsSeenBeforeTheCommit) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   Journal journal(*store);
-  journal.add_points({{id, 1}, 0, some_points(0, 5)}, 5);
+  journal.add_points({{id, 0, 1}, 0, some_points(0, 5)}, 5);
   EXPECT_EQ(journal.find(id)->last_sequence, 1u);
-  EXPECT_EQ(store->events(id, {}).events.size(), 1u);
+  EXPECT_EQ(store->events(id, EventQuery{}).events.size(), 1u);
   const auto committed = journal.commit();
   ASSERT_EQ(committed.size(), 1u);
   EXPECT_EQ(committed[0].events->next_sequence, 7u);
-  EXPECT_EQ(store->events(id, {}).events.size(), 6u);
+  EXPECT_EQ(store->events(id, EventQuery{}).events.size(), 6u);
 }
 
 TEST_F(StoreTest, LastAndBestObjectiveKeepNaN) {
-  const std::uint32_t id = store->add_job(small_job(), 1, 1);
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   Journal journal(*store);
-  journal.add_state(state(id, JobState::running, 1), "", 1);
-  journal.add_points({{id, 1},
+  add_state(journal, state(id, JobState::running, 1), "", 1);
+  journal.add_points({{id, 0, 1},
                       0,
                       {{Series::objective, 0, 0, 0, 2.0},
                        {Series::objective, 1, 1, 0, 1.0},
@@ -235,7 +244,7 @@ TEST_F(StoreTest, LastAndBestObjectiveKeepNaN) {
 }
 
 TEST_F(StoreTest, ListsArePagedNewestFirst) {
-  for (int i = 0; i < 5; ++i) store->add_job(small_job(), 1, i);
+  for (int i = 0; i < 5; ++i) store->add_job(small_job(), 1, 1, i);
   JobList page = store->list({.limit = 2, .before = 0, .state = {}});
   EXPECT_EQ(page.jobs[0].id, 5u);
   EXPECT_EQ(page.next_before, 4u);
@@ -246,6 +255,69 @@ TEST_F(StoreTest, ListsArePagedNewestFirst) {
   EXPECT_THAT(store->list({.limit = 5, .before = 0, .state = JobState::failed}).jobs, IsEmpty());
   EXPECT_EQ(store->unfinished().size(), 5u);
   EXPECT_EQ(store->unfinished().front().job.id, 1u);
+}
+
+TEST_F(StoreTest, RunsOfAJobKeepTheirOwnPointsAndStates) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 3, 1);
+  {
+    Journal journal(*store);
+    for (std::uint32_t run = 0; run < 2; ++run) {
+      jobs::StoreRun starting = state(id, JobState::starting, 1);
+      starting.run = run;
+      starting.ranks = {run};
+      journal.add_run_state(starting, "local", 2);
+    }
+    journal.add_job_state({id, JobState::running, "", 1, {3, 2, 0, 0, 0}, 2}, 3);
+    journal.add_points({{id, 1, 1}, 0, some_points(0, 10)}, 4);
+    journal.add_points({{id, 0, 1}, 0, some_points(0, 5)}, 5);
+    journal.add_points({{id, 1, 1}, 10, some_points(10, 10)}, 6);
+    jobs::StoreRun end = state(id, JobState::succeeded, 1, "diverged at tick 3");
+    end.run = 1;
+    end.summary_json = "{\"a\": 1}";
+    journal.add_run_state(end, "", 7);
+    journal.add_job_state({id, JobState::running, "", 1, {3, 1, 1, 0, 0}, 2}, 7);
+    journal.commit();
+    EXPECT_EQ(journal.run_under_way(id, 1), nullptr);
+    ASSERT_NE(journal.run_under_way(id, 0), nullptr);
+  }
+  reopen();
+  const EventList all = store->events(id, {.from = 1, .limit = 1000, .kind = {}, .run = {}});
+  expect_numbered(all.events, 1);
+  EXPECT_EQ(all.events.size(), 1 + 2 + 1 + 25 + 1u) << "the second RUNNING of the job is no event";
+  const EventList of_1 = store->events(id, {.from = 1, .limit = 1000, .kind = {}, .run = 1});
+  EXPECT_EQ(texts_of(points_of(of_1)), texts_of(some_points(0, 20)));
+  EXPECT_EQ(of_1.events.size(), 22u);
+  for (const Event& event : of_1.events) EXPECT_EQ(event.run, 1u);
+  EXPECT_EQ(std::get<RunStateChange>(of_1.events.back().what).message, "diverged at tick 3");
+  const auto of_0 =
+      store->events(id, {.from = 1, .limit = 1000, .kind = EventKind::point, .run = 0});
+  EXPECT_EQ(texts_of(points_of(of_0)), texts_of(some_points(0, 5)));
+
+  const JobRecord job = store->find(id).value();
+  EXPECT_EQ(job.job.progress.runs, (RunCounts{3, 1, 1, 0, 0}));
+  EXPECT_EQ(job.next_run, 2u);
+  EXPECT_EQ(job.job.objective_best, some_points(18, 1)[0].value);
+  const std::vector<RunRecord> runs = store->runs(id, 0, 10);
+  ASSERT_EQ(runs.size(), 2u) << "a run that was never started has no record";
+  EXPECT_EQ(runs[0].run.state, JobState::starting);
+  EXPECT_EQ(runs[0].point_count, 5u);
+  EXPECT_EQ(runs[1].run.state, JobState::succeeded);
+  EXPECT_EQ(runs[1].run.summary_json, "{\"a\": 1}");
+  EXPECT_THAT(runs[1].run.ranks, ElementsAre(1));
+  EXPECT_EQ(runs[1].run.objective_last, some_points(18, 1)[0].value);
+  EXPECT_EQ(store->runs(id, 1, 10).size(), 1u);
+  EXPECT_EQ(store->unfinished_runs(id).size(), 1u);
+  EXPECT_FALSE(store->first_failed_run(id));
+}
+
+TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
+  store.reset();
+  {
+    sqlite::Database database(file());
+    database.execute("PRAGMA user_version = 1");
+  }
+  EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
+              HasSubstr("schema 1; this one knows 2"));
 }
 
 TEST_F(StoreTest, AStoreOfANewerVersionIsRefused) {
@@ -267,16 +339,16 @@ TEST_F(StoreTest, AFileThatIsNoDatabaseIsRefused) {
 TEST(JobFiles, AFileIsThereWhenItsLastPartHasCome) {
   TemporaryFolder folder;
   JobFiles files(folder.path() / "jobs");
-  files.put({{7, 1}, "weights.npy", 0, "abc", false});
-  EXPECT_THAT(files.list(7).files, IsEmpty());
-  files.put({{7, 1}, "weights.npy", 3, "def", true});
-  ASSERT_EQ(files.list(7).files.size(), 1u);
-  EXPECT_EQ(files.list(7).files[0].bytes, 6u);
-  EXPECT_EQ(read_file(*files.find(7, "weights.npy")), "abcdef");
-  EXPECT_FALSE(files.find(8, "weights.npy"));
-  files.sync(7);
-  files.sync(8);
-  EXPECT_EQ(read_file(*files.find(7, "weights.npy")), "abcdef");
+  files.put({{7, 0, 1}, "weights.npy", 0, "abc", false});
+  EXPECT_THAT(files.list({7, 0}).files, IsEmpty());
+  files.put({{7, 0, 1}, "weights.npy", 3, "def", true});
+  ASSERT_EQ(files.list({7, 0}).files.size(), 1u);
+  EXPECT_EQ(files.list({7, 0}).files[0].bytes, 6u);
+  EXPECT_EQ(read_file(*files.find({7, 0}, "weights.npy")), "abcdef");
+  EXPECT_FALSE(files.find({8, 0}, "weights.npy"));
+  const std::vector<RunKey> runs{{7, 0}, {8, 0}};
+  EXPECT_THAT(files.sync(runs), IsEmpty());
+  EXPECT_EQ(read_file(*files.find({7, 0}, "weights.npy")), "abcdef");
 }
 
 TEST(JobFiles, ManyFilesOfOneRunKeepFewDescriptorsOpen) {
@@ -287,35 +359,56 @@ TEST(JobFiles, ManyFilesOfOneRunKeepFewDescriptorsOpen) {
   TemporaryFolder folder;
   JobFiles files(folder.path() / "jobs");
   const auto before = descriptors();
-  for (int i = 0; i < 200; ++i) files.put({{7, 1}, "f" + std::to_string(i), 0, "x", true});
+  for (int i = 0; i < 200; ++i) files.put({{7, 0, 1}, "f" + std::to_string(i), 0, "x", true});
   EXPECT_LT(descriptors() - before, 70);
-  files.sync(7);
-  EXPECT_EQ(descriptors(), before);
-  EXPECT_EQ(files.list(7).files.size(), 200u);
+  const RunKey run{7, 0};
+  EXPECT_THAT(files.sync({&run, 1}), IsEmpty());
+  EXPECT_EQ(descriptors(), before + 1) << "the folder of all jobs stays open";
+  EXPECT_EQ(files.list({7, 0}).files.size(), 200u);
+}
+
+TEST(JobFiles, ManyRunsAreSyncedTogetherAndKeepFewDescriptorsOpen) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  TemporaryFolder folder;
+  JobFiles files(folder.path() / "jobs");
+  std::vector<RunKey> runs;
+  for (std::uint32_t run = 0; run < 100; ++run) {
+    runs.emplace_back(7, run);
+    files.put({{7, run, 1}, "a.csv", 0, "x", true});
+  }
+  files.put({{7, 100, 1}, "a.csv", 0, "part", false});
+  EXPECT_LT(descriptors(), 100);
+  EXPECT_THAT(files.sync(runs), IsEmpty());
+  files.put({{7, 100, 1}, "a.csv", 4, "s", true});
+  EXPECT_EQ(read_file(*files.find({7, 100}, "a.csv")), "parts");
+  EXPECT_EQ(read_file(*files.find({7, 99}, "a.csv")), "x");
 }
 
 TEST(JobFiles, TheFilesOfANewAttemptOverwrite) {
   TemporaryFolder folder;
   JobFiles files(folder.path() / "jobs");
-  files.put({{7, 1}, "a.csv", 0, "old", true});
-  files.put({{7, 1}, "b.csv", 0, "half of it", false});
-  files.abandon(7);
-  files.put({{7, 2}, "a.csv", 0, "new", true});
-  EXPECT_EQ(read_file(*files.find(7, "a.csv")), "new");
-  EXPECT_EQ(files.list(7).files.size(), 1u);
+  files.put({{7, 0, 1}, "a.csv", 0, "old", true});
+  files.put({{7, 0, 1}, "b.csv", 0, "half of it", false});
+  files.abandon({7, 0});
+  files.put({{7, 0, 2}, "a.csv", 0, "new", true});
+  EXPECT_EQ(read_file(*files.find({7, 0}, "a.csv")), "new");
+  EXPECT_EQ(files.list({7, 0}).files.size(), 1u);
 }
 
 TEST(JobFiles, BadNamesAndOffsetsAreRefused) {
   TemporaryFolder folder;
   JobFiles files(folder.path() / "jobs");
   for (const char* name : {"", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden", "a b"}) {
-    EXPECT_THROW(files.put({{1, 1}, name, 0, "x", true}), ProtocolError) << name;
-    EXPECT_FALSE(files.find(1, name)) << name;
+    EXPECT_THROW(files.put({{1, 0, 1}, name, 0, "x", true}), ProtocolError) << name;
+    EXPECT_FALSE(files.find({1, 0}, name)) << name;
   }
-  files.put({{1, 1}, "a", 0, "xy", false});
-  EXPECT_THROW(files.put({{1, 1}, "a", 5, "z", false}), ProtocolError);
-  EXPECT_THROW(files.put({{1, 1}, "b", 5, "z", false}), ProtocolError);
-  EXPECT_THROW(files.put({{1, 1}, "c", 0, std::string(file_chunk_bytes_max + 1, 'x'), true}),
+  files.put({{1, 0, 1}, "a", 0, "xy", false});
+  EXPECT_THROW(files.put({{1, 0, 1}, "a", 5, "z", false}), ProtocolError);
+  EXPECT_THROW(files.put({{1, 0, 1}, "b", 5, "z", false}), ProtocolError);
+  EXPECT_THROW(files.put({{1, 0, 1}, "c", 0, std::string(file_chunk_bytes_max + 1, 'x'), true}),
                ProtocolError);
 }
 
@@ -323,7 +416,7 @@ TEST(JobFiles, ADiskThatRefusesIsAStoreError) {
   TemporaryFolder folder;
   std::ofstream(folder.path() / "jobs") << "a file where a folder should be";
   JobFiles files(folder.path() / "jobs");
-  EXPECT_THROW(files.put({{1, 1}, "a", 0, "x", true}), StoreError);
+  EXPECT_THROW(files.put({{1, 0, 1}, "a", 0, "x", true}), StoreError);
 }
 
 TEST(TokenTest, IsMadeOnceAndForItsOwnerAlone) {

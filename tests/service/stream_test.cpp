@@ -29,7 +29,7 @@ TEST_F(StreamTest, HistoryThenLiveThenTheEnd) {
   EXPECT_EQ(watcher.events().size(), 2003u) << "QUEUED, STARTING, RUNNING and the points";
   pool.send_points(start.run, 2000, 10);
   ASSERT_TRUE(watcher.until_events(2013));
-  pool.send(RunProgress{start.run, {5, 10, 1, 2, 1, 2}});
+  pool.send(RunProgress{start.run, {5, 10, 1, 2, 1, 2, {}}});
   EXPECT_EQ(watcher.until<Progress>()->ticks_total, 10);
   pool.end(start.run);
   const auto ended = watcher.until<JobEnded>();

@@ -227,7 +227,7 @@ TEST(Http, WritesADownloadedFileWhole) {
   const TemporaryFolder folder;
   const std::string bytes = std::string(300000, 'x') + "end";
   OneAnswer server(answer("200 OK", bytes, "application/octet-stream"));
-  Api(server.endpoint()).download_file(1, "a.csv", folder.path / "a.csv");
+  Api(server.endpoint()).download_file(1, 0, "a.csv", folder.path / "a.csv");
   EXPECT_EQ(folder.read("a.csv"), bytes);
   EXPECT_FALSE(fs::exists(folder.path / "a.csv.part"));
 }
@@ -235,7 +235,7 @@ TEST(Http, WritesADownloadedFileWhole) {
 TEST(Http, LeavesNoFileBehindARefusal) {
   const TemporaryFolder folder;
   OneAnswer server(refusal("404 Not Found", "there is no file 'a.csv'"));
-  EXPECT_THROW(Api(server.endpoint()).download_file(1, "a.csv", folder.path / "a.csv"),
+  EXPECT_THROW(Api(server.endpoint()).download_file(1, 0, "a.csv", folder.path / "a.csv"),
                ConfigError);
   EXPECT_TRUE(fs::is_empty(folder.path));
 }

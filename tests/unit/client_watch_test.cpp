@@ -33,6 +33,25 @@ Job job(JobState state, std::int64_t ticks_done = 0) {
   return job;
 }
 
+Progress progress(std::int64_t ticks_done) {
+  return job(JobState::running, ticks_done).progress;
+}
+/// Of a job of many runs: a run's point, and its end.
+Event point_of_run(std::uint32_t run, double value) {
+  Event event = point(1, 10, value);
+  event.run = run;
+  return event;
+}
+Event end_of_run(std::uint32_t run, JobState state, std::string message = {}) {
+  return {1, 0, RunStateChange{{state, std::move(message), 1}}, run};
+}
+Job job_of_runs(std::uint32_t total, std::uint32_t succeeded, std::uint32_t failed = 0) {
+  Job many = job(JobState::running);
+  many.progress = {};
+  many.progress.runs = {total, 2, succeeded, failed, 0};
+  return many;
+}
+
 /// A run of 1000 ticks with a point every `step` ticks.
 std::vector<Event> run_of(std::int64_t step) {
   std::vector<Event> events{state(1, JobState::queued, 0), state(2, JobState::running)};
@@ -102,12 +121,54 @@ TEST(LineWriter, DisarmsTextFromOthers) {
   EXPECT_EQ(written(writer, {EventList{{log}, 0}}), "job 7: error: no ?[2J file\n");
 }
 
+TEST(LineWriter, CountsTheRunsOfAJobOfManyAndNamesThoseThatFail) {
+  LineWriter writer(7, 0, 100);
+  std::vector<Event> events;
+  for (std::uint32_t run = 0; run < 100; ++run) {
+    events.push_back(point_of_run(run, 0.5));
+    events.push_back(run == 3 ? end_of_run(run, JobState::failed, "bad data")
+                              : end_of_run(run, JobState::succeeded));
+  }
+  const std::string out = written(writer, {EventList{events, 0}});
+  EXPECT_THAT(out, testing::StartsWith("job 7: run 3 FAILED: bad data\n"
+                                       "job 7: 5 of 100 runs have ended\n"
+                                       "job 7: 10 of 100 runs have ended\n"));
+  EXPECT_THAT(out, testing::EndsWith("job 7: 100 of 100 runs have ended\n"));
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 21);
+}
+
+TEST(JobView, KeepsTheBestAndTheNewestCurvesOfManyRuns) {
+  JobView view(job_of_runs(100, 0));
+  for (std::uint32_t run = 0; run < 100; ++run) {
+    view.apply(EventList{{point_of_run(run, run == 17 ? 0.1 : 1.0 + run)}, 0}, 1);
+  }
+  EXPECT_EQ(view.best_run(), 17U);
+  EXPECT_EQ(view.curves().size(), JobView::curves_max);
+  EXPECT_TRUE(view.curves().contains(17));
+  EXPECT_TRUE(view.curves().contains(99));
+  EXPECT_FALSE(view.curves().contains(50));
+}
+
+TEST(JobView, ProgressOfManyRunsIsThatOfTheirEnds) {
+  JobView view(job_of_runs(100, 0));
+  view.apply(LiveFromHere{job_of_runs(100, 10)}, 10);
+  view.apply(job_of_runs(100, 28, 2).progress, 12);
+  EXPECT_EQ(view.fraction_done(), 0.3);
+  EXPECT_EQ(view.steps_per_second(), 10);
+  EXPECT_EQ(view.seconds_left(), 7);
+  view.apply(EventList{{point_of_run(4, 0.25)}, 0}, 12);
+  const auto lines = draw_live(std::span(&view, 1), {80, 24}, {.colors = false});
+  const std::string all = testing::PrintToString(lines);
+  EXPECT_THAT(all, HasSubstr("30 of 100 runs, 2 failed"));
+  EXPECT_THAT(all, HasSubstr("best: run 4, objective 0.25"));
+}
+
 TEST(JobView, KnowsRateAndTimeLeftFromLiveProgress) {
   JobView view(job(JobState::running));
   view.apply(LiveFromHere{job(JobState::running, 100)}, 10);
-  EXPECT_EQ(view.ticks_per_second(), std::nullopt);
-  view.apply(Progress{.ticks_done = 300, .ticks_total = 1000}, 12);
-  EXPECT_EQ(view.ticks_per_second(), 100);
+  EXPECT_EQ(view.steps_per_second(), std::nullopt);
+  view.apply(progress(300), 12);
+  EXPECT_EQ(view.steps_per_second(), 100);
   EXPECT_EQ(view.seconds_left(), 7);
   EXPECT_EQ(view.fraction_done(), 0.3);
 }
@@ -115,9 +176,9 @@ TEST(JobView, KnowsRateAndTimeLeftFromLiveProgress) {
 TEST(JobView, ForgetsTheRateWhenTheRunIsStartedAgain) {
   JobView view(job(JobState::running));
   view.apply(LiveFromHere{job(JobState::running, 500)}, 1);
-  view.apply(Progress{.ticks_done = 600, .ticks_total = 1000}, 2);
-  view.apply(Progress{.ticks_done = 10, .ticks_total = 1000}, 3);
-  EXPECT_EQ(view.ticks_per_second(), std::nullopt);
+  view.apply(progress(600), 2);
+  view.apply(progress(10), 3);
+  EXPECT_EQ(view.steps_per_second(), std::nullopt);
 }
 
 TEST(Curve, KeepsItsEndsInBoundedMemory) {
@@ -148,7 +209,7 @@ TEST(Live, SaysWhatAPersonWantsToKnow) {
   JobView view(job(JobState::running));
   view.apply(EventList{{state(1, JobState::running), point(2, 0, 2), point(3, 500, 0.5)}, 0}, 0);
   view.apply(LiveFromHere{job(JobState::running, 400)}, 0);
-  view.apply(Progress{.ticks_done = 500, .ticks_total = 1000}, 1);
+  view.apply(progress(500), 1);
   const auto lines = draw_live(std::span(&view, 1), {100, 24}, {.colors = false});
   EXPECT_EQ(lines.front(), "job 7  a name  RUNNING");
   EXPECT_THAT(lines[lines.size() - 2], HasSubstr("50 %  tick 500 of 1000  100 ticks/s  5 s left"));

@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "proto/codec/api.hpp"
 #include "proto/codec/control.hpp"
+#include "proto/codec/json.hpp"
 #include "proto/codec/pool.hpp"
 
 namespace pipewright {
@@ -43,7 +44,7 @@ Job a_job() {
   job.message = "m";
   job.attempt = 2;
   job.submitted_unix_ms = 1'700'000'000'000;
-  job.progress = {1, 2, 3, 4, 5, 6};
+  job.progress = {1, 2, 3, 4, 5, 6, {8, 3, 2, 1, 1}};
   job.objective_last = std::numeric_limits<double>::quiet_NaN();
   job.last_sequence = 99;
   job.pool = "local";
@@ -176,9 +177,12 @@ TEST(ApiCodec, EveryStreamFrameComesBackInBothFormats) {
   events.events.push_back({2, 11, Point{Series::objective, 5, 6, 0, infinity}});
   events.events.push_back({3, 12, Point{Series::last_stage_loss, 5, 0, 6, 0.1}});
   events.events.push_back({4, 13, LogLine{Severity::warning, "text"}});
-  events.next_sequence = 5;
-  const StreamFrame frames[] = {events,      LiveFromHere{a_job()}, Progress{1, 2, 3, 4, 5, 6},
-                                Heartbeat{}, Closing{"slow"},       JobEnded{a_job()}};
+  events.events.push_back({5, 14, RunStateChange{{JobState::failed, "why", 2}}, 7});
+  events.events.push_back({6, 15, Point{Series::objective, 5, 6, 0, 0.5}, 8});
+  events.next_sequence = 7;
+  const StreamFrame frames[] = {
+      events,      LiveFromHere{a_job()}, Progress{1, 2, 3, 4, 5, 6, {9, 2, 3, 1, 1}},
+      Heartbeat{}, Closing{"slow"},       JobEnded{a_job()}};
   for (const WireFormat format : both_formats) {
     for (const StreamFrame& frame : frames) {
       const StreamFrame back = there_and_back(frame, format);
@@ -188,6 +192,38 @@ TEST(ApiCodec, EveryStreamFrameComesBackInBothFormats) {
   }
   const Event point = decode_event(encode_event(events.events[1]));
   EXPECT_EQ(std::get<Point>(point.what).value, infinity);
+  const Event run_state = decode_event(encode_event(events.events[4]));
+  EXPECT_EQ(std::get<RunStateChange>(run_state.what).message, "why");
+  EXPECT_EQ(run_state.run, 7u);
+}
+
+TEST(ApiCodec, RunsComeBackWithWhatTheySweepInItsOrder) {
+  pipewright::Run run;
+  run.job = 3;
+  run.number = 12;
+  run.state = JobState::succeeded;
+  run.attempt = 2;
+  run.objective_last = 0.25;
+  run.ranks = {1, 3};
+  run.summary_json = "{}";
+  run.swept = {{"schedule.pipedream.stages", 4}, {"link.latency", "5ms"}, {"a.real", 0.5}};
+  run.seed = 5;
+  const RunList list{{run, pipewright::Run()}, 14};
+  for (const WireFormat format : both_formats) {
+    const RunList back = there_and_back(list, format);
+    ASSERT_EQ(back.runs.size(), 2u);
+    EXPECT_EQ(back.next_from, 14u);
+    EXPECT_EQ(back.runs[0].swept, run.swept);
+    EXPECT_EQ(back.runs[0].seed, 5u);
+    EXPECT_EQ(encode(back, WireFormat::protobuf), encode(list, WireFormat::protobuf));
+  }
+}
+
+TEST(ApiCodec, JsonTextIsATree) {
+  const Value tree(Value::Map{{"a", Value::List{1, 0.5, "x", Value(), true}}, {"b", Value::map()}});
+  EXPECT_EQ(value_from_json(to_json(tree)), tree);
+  EXPECT_TRUE(value_from_json("").is_null());
+  EXPECT_THROW(value_from_json("{\"a\": "), ProtocolError);
 }
 
 TEST(ApiCodec, ListsAndSmallRepliesComeBackInBothFormats) {
@@ -213,13 +249,13 @@ TEST(ApiCodec, TextThatIsNotUtf8IsMadeSo) {
 }
 
 TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
-  const RunId run{3, 1};
+  const RunId run{3, 7, 1};
   const PoolFrame frames[] = {
       PoolHello{"p", {{0, "host", 77}}, "0.1.0", "abc", "cpu", pool_protocol_version},
       Heartbeat{},
       RunStarted{run},
       RunPoints{run, 40, {{Series::objective, 1, 2, 0, 0.5}}},
-      RunProgress{run, {1, 2, 3, 4, 5, 6}},
+      RunProgress{run, {1, 2, 3, 4, 5, 6, {}}},
       RunLog{run, {Severity::error, "no"}},
       RunFileChunk{run, "weights.npy", 128, std::string("\0\xff", 2), true},
       RunEnded{run, RunOutcome::lost, "gone", "{}"},
@@ -235,7 +271,7 @@ TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
 }
 
 TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
-  const RunId run{3, 1};
+  const RunId run{3, 7, 1};
   const DaemonFrame frames[] = {Welcome{1000},
                                 Refused{"why"},
                                 StartRun{run, a_spec(), {1, 2}},
@@ -255,7 +291,7 @@ TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
 
 TEST(PoolCodec, NamesOfFilesCannotLeaveTheirFolder) {
   for (const char* name : {"../x", "/etc/passwd", "a/b", "..", "."}) {
-    const std::string bytes = encode_pool_frame(RunFileChunk{{1, 1}, name, 0, "", true});
+    const std::string bytes = encode_pool_frame(RunFileChunk{{1, 0, 1}, name, 0, "", true});
     EXPECT_THROW(decode_pool_frame(bytes), ProtocolError) << name;
   }
 }
@@ -292,7 +328,7 @@ ControlMessage a_window() {
 
 std::vector<ControlMessage> control_messages() {
   std::vector<ControlMessage> messages;
-  messages.push_back(RankStart{1, 2, a_spec(), {0, 1}, 9});
+  messages.push_back(RankStart{1, a_spec(), {0, 1}, 9});
   messages.push_back(RankReady{1, 2, {}, {}, 7});
   RankReady with_theory{1, 2, {}, {}, 0};
   with_theory.shape.theory = {1.5, std::nullopt};
@@ -385,9 +421,9 @@ TEST(CodecFuzz, MutatedBytesAreRefusedOrReadButNeverCrash) {
   for (const ControlMessage& message : control_messages()) {
     refused += refusals(encode_control(message), seed++, [](auto& b) { decode_control(b); });
   }
-  refused += refusals(encode_daemon_frame(StartRun{{1, 1}, a_spec(), {1}}), seed++,
+  refused += refusals(encode_daemon_frame(StartRun{{1, 0, 1}, a_spec(), {1}}), seed++,
                       [](auto& b) { decode_daemon_frame(b); });
-  refused += refusals(encode_pool_frame(RunPoints{{1, 1}, 0, {Point{}, Point{}}}), seed++,
+  refused += refusals(encode_pool_frame(RunPoints{{1, 0, 1}, 0, {Point{}, Point{}}}), seed++,
                       [](auto& b) { decode_pool_frame(b); });
   EXPECT_GT(refused, 1000);
 }

@@ -18,6 +18,9 @@ namespace {
 
 /// Tags of a run's communicator; the world's has one kind of message.
 enum Tag { tag_control = 1, tag_tensor = 2, tag_end = 3 };
+/// Making a run's communicator sends messages of its own over the world's, with the tag that it is
+/// given: a control message's would have them taken for one.
+constexpr int tag_runs_first = 16;
 
 /// A failed MPI call leaves the world in a state that nobody knows: there is no going on.
 void check(int status, const char* call) {
@@ -94,7 +97,7 @@ class MpiRun : public RunTransport {
   ~MpiRun() override {
     // A run that is left without its ranks having agreed (a fault in mid-run that ends the process)
     // keeps its communicator: freeing waits for nobody, but messages may still come.
-    if (comm_ != MPI_COMM_NULL && is_closed_) MPI_Comm_free(&comm_);
+    if (comm_ != MPI_COMM_NULL && is_closed_) free();
   }
   MpiRun(const MpiRun&) = delete;
   MpiRun& operator=(const MpiRun&) = delete;
@@ -139,11 +142,16 @@ class MpiRun : public RunTransport {
     PW_CHECK(is_closing_, "closed() before begin_close()");
     poll();
     is_closed_ = outgoing_.done() && ends_.done() && ended_ == size_ - 1;
-    if (is_closed_) PW_MPI(MPI_Comm_free(&comm_));
+    if (is_closed_) free();
     return is_closed_;
   }
 
  private:
+  void free() {
+    if (comm_ != MPI_COMM_SELF) PW_MPI(MPI_Comm_free(&comm_));
+    comm_ = MPI_COMM_NULL;
+  }
+
   MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 0;
@@ -202,10 +210,12 @@ class MpiTransport : public Transport {
   bool sends_done() override { return to_self_.empty() && outgoing_.done(); }
 
   std::unique_ptr<RunTransport> open_run(std::span<const int> ranks, int tag) override {
+    // A run of one rank has nobody to send to.
+    if (ranks.size() == 1) return std::make_unique<MpiRun>(MPI_COMM_SELF);
     MPI_Group members;
     PW_MPI(MPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &members));
     MPI_Comm comm;
-    PW_MPI(MPI_Comm_create_group(comm_, members, tag, &comm));
+    PW_MPI(MPI_Comm_create_group(comm_, members, tag_runs_first + tag, &comm));
     PW_MPI(MPI_Group_free(&members));
     PW_CHECK(comm != MPI_COMM_NULL, "rank " << rank_ << " opens a run that it is not part of");
     PW_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -60,21 +61,23 @@ class PointCollector : public RunSink {
 class PoolRun {
  public:
   PoolRun(Transport& transport, RunListener& listener, const StartRun& start, std::string folder,
-          std::uint32_t tag)
+          std::uint32_t number)
       : transport_(transport),
         listener_(listener),
         run_(start.run),
+        number_(number),
         config_(JobConfig::from(check_job(start.spec))),
         folder_(std::move(folder)),
         begun_(Clock::now()) {
     const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
     ranks_ = start.ranks;
-    if (ranks_.size() > rows) ranks_.resize(rows);
-    const RankStart message{run_.job, run_.attempt, start.spec, ranks_, tag};
+    // The runs of a sweep may want fewer ranks than all of them get.
+    const std::size_t wanted = config_.ranks > 0 ? static_cast<std::size_t>(config_.ranks) : rows;
+    ranks_.resize(std::min({ranks_.size(), rows, wanted}));
+    const RankStart message{number, start.spec, ranks_, number % tags};
     const std::string bytes = encode_control(message);
     for (const std::uint32_t rank : ranks_) {
       transport_.send_control(static_cast<int>(rank), bytes);
-      members_.insert(rank);
     }
     outstanding_.resize(rows);
   }
@@ -86,12 +89,16 @@ class PoolRun {
   PoolRun(const PoolRun&) = delete;
   PoolRun& operator=(const PoolRun&) = delete;
 
-  bool uses(std::uint32_t rank) const { return members_.contains(rank); }
+  /// The ranks that have work of this run: none when they have been told to stop.
+  std::span<const std::uint32_t> occupied() const {
+    return stopping_ ? std::span<const std::uint32_t>() : ranks_;
+  }
+  RunId run() const { return run_; }
 
   void on(const ClockQuestion& question) {
     const std::int64_t received = steady_ns();
     transport_.send_control(static_cast<int>(question.rank),
-                            encode_control(ClockAnswer{run_.job, question.asked_ns, received,
+                            encode_control(ClockAnswer{number_, question.asked_ns, received,
                                                        steady_ns(), steady_clock_name()}));
   }
   void on(RankReady ready) {
@@ -200,7 +207,7 @@ class PoolRun {
   void start_clock() {
     // An answer's way there is at most twice the error of its clock.
     const std::int64_t start = steady_ns() + start_after_ns + 2 * clock_error_ns_max_;
-    send_to_all(ClockStart{run_.job, start});
+    send_to_all(ClockStart{number_, start});
   }
 
   void send_to_all(const ControlMessage& message) {
@@ -222,7 +229,7 @@ class PoolRun {
       const auto member =
           static_cast<std::size_t>(rank_of_row(r, rows, static_cast<int>(ranks_.size())));
       transport_.send_control(static_cast<int>(ranks_[member]),
-                              encode_control(WindowMessage{run_.job, std::move(*window)}));
+                              encode_control(WindowMessage{number_, std::move(*window)}));
       moved = true;
     }
     return moved;
@@ -259,7 +266,7 @@ class PoolRun {
     if (std::exchange(stopping_, true)) return;
     outcome_ = outcome;
     message_ = message;
-    send_to_all(RankStop{run_.job});
+    send_to_all(RankStop{number_});
   }
 
   void add_provenance(Value& summary) const {
@@ -273,11 +280,12 @@ class PoolRun {
   Transport& transport_;
   RunListener& listener_;
   RunId run_;
+  std::uint32_t number_;
   JobConfig config_;
   std::string folder_;
   Clock::time_point begun_;
   std::vector<std::uint32_t> ranks_;
-  std::set<std::uint32_t> members_, ready_, idle_;
+  std::set<std::uint32_t> ready_, idle_;
   std::optional<ObjectiveShape> shape_;
   std::vector<HashedFile> data_;
   PointCollector collector_;
@@ -299,27 +307,54 @@ Coordinator::~Coordinator() = default;
 
 void Coordinator::start(const StartRun& start) {
   const auto refuse = [&](const std::string& why) {
-    throw ProtocolError("job " + std::to_string(start.run.job) + " cannot be started: " + why);
+    throw ProtocolError("run " + std::to_string(start.run.run) + " of job " +
+                        std::to_string(start.run.job) + " cannot be started: " + why);
   };
   if (start.ranks.empty()) refuse("it has no ranks");
-  if (runs_.contains(start.run.job)) refuse("it is running");
   for (std::size_t i = 0; i < start.ranks.size(); ++i) {
-    const std::uint32_t rank = start.ranks[i];
-    if (rank >= static_cast<std::uint32_t>(transport_.size()) ||
-        (i > 0 && rank <= start.ranks[i - 1])) {
+    if (start.ranks[i] >= static_cast<std::uint32_t>(transport_.size()) ||
+        (i > 0 && start.ranks[i] <= start.ranks[i - 1])) {
       refuse("its ranks are not ascending ranks of this world of " +
              std::to_string(transport_.size()));
     }
-    for (const auto& [job, run] : runs_) {
-      if (run->uses(rank))
-        refuse("rank " + std::to_string(rank) + " has job " + std::to_string(job));
-    }
   }
-  const std::string folder =
-      spool_ + "/job-" + std::to_string(start.run.job) + "-" + std::to_string(start.run.attempt);
+  const auto is_it = [&](const auto& other) { return other == start.run; };
+  if (std::any_of(runs_.begin(), runs_.end(),
+                  [&](const auto& r) { return is_it(r.second->run()); }) ||
+      std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& w) { return is_it(w.run); })) {
+    refuse("it has been started");
+  }
+  waiting_.push_back(start);
+  begin_waiting();
+}
+
+/// In their order: a run that waits keeps its ranks from those behind it.
+void Coordinator::begin_waiting() {
+  std::vector<bool> taken(static_cast<std::size_t>(transport_.size()));
+  for (const auto& [number, run] : runs_) {
+    for (const std::uint32_t rank : run->occupied()) taken[rank] = true;
+  }
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const bool free = std::none_of(it->ranks.begin(), it->ranks.end(),
+                                   [&](std::uint32_t rank) { return taken[rank]; });
+    for (const std::uint32_t rank : it->ranks) taken[rank] = true;
+    if (!free) {
+      ++it;
+      continue;
+    }
+    const StartRun start = std::move(*it);
+    it = waiting_.erase(it);
+    begin(start);
+  }
+}
+
+void Coordinator::begin(const StartRun& start) {
+  const std::string folder = spool_ + "/job-" + std::to_string(start.run.job) + "-" +
+                             std::to_string(start.run.run) + "-" +
+                             std::to_string(start.run.attempt);
+  const std::uint32_t number = ++last_number_;
   try {
-    runs_.emplace(start.run.job, std::make_unique<PoolRun>(transport_, listener_, start, folder,
-                                                           next_tag_++ % tags));
+    runs_.emplace(number, std::make_unique<PoolRun>(transport_, listener_, start, folder, number));
   } catch (const ConfigError& error) {
     // The daemon has checked the job, so this is a job of another version.
     listener_.ended(start.run, RunOutcome::failed, error.what(), "", {});
@@ -327,18 +362,22 @@ void Coordinator::start(const StartRun& start) {
 }
 
 void Coordinator::cancel(RunId run) {
-  const auto at = runs_.find(run.job);
-  if (at != runs_.end()) at->second->cancel();
+  for (const auto& [number, under_way] : runs_) {
+    if (under_way->run() == run) under_way->cancel();
+  }
+  if (std::erase_if(waiting_, [&](const StartRun& start) { return start.run == run; }) > 0) {
+    listener_.ended(run, RunOutcome::cancelled, "", "", {});
+  }
 }
 
 void Coordinator::on_control(ControlMessage message) {
   std::visit(
       [&](auto& what) {
         if constexpr (requires(PoolRun & run) { run.on(std::move(what)); }) {
-          const auto at = runs_.find(what.job);
+          const auto at = runs_.find(what.run);
           if (at == runs_.end()) {
-            throw ProtocolError("a rank reports on job " + std::to_string(what.job) +
-                                ", which does not run");
+            throw ProtocolError("a rank reports on run " + std::to_string(what.run) +
+                                ", which is not under way");
           }
           at->second->on(std::move(what));
         } else {
@@ -350,15 +389,17 @@ void Coordinator::on_control(ControlMessage message) {
 
 bool Coordinator::poll() {
   bool moved = false;
+  for (auto& [number, run] : runs_) moved = run->poll() || moved;
+  // Before the files of those that are over are written: the ranks do not wait for that.
+  if (!waiting_.empty()) begin_waiting();
   for (auto it = runs_.begin(); it != runs_.end();) {
-    if (it->second->over()) {
-      it->second->finish();
-      it = runs_.erase(it);
-      moved = true;
-    } else {
-      moved = it->second->poll() || moved;
+    if (!it->second->over()) {
       ++it;
+      continue;
     }
+    it->second->finish();
+    it = runs_.erase(it);
+    moved = true;
   }
   return moved;
 }

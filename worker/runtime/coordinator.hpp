@@ -1,7 +1,10 @@
-// The coordinator of a pool (rank 0): runs jobs on the ranks that it is told to use, each with a
-// RunControl of its own, and tells whoever listens what comes of them.
+// The coordinator of a pool (rank 0): does runs on the ranks that it is told to use, each with a
+// RunControl of its own, and tells whoever listens what comes of them. A run whose ranks are busy
+// waits for them; it is told to them when the run before is told to stop, so that no rank waits for
+// the next.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,7 +41,8 @@ class Coordinator {
   Coordinator(Transport& transport, RunListener& listener, std::string spool);
   ~Coordinator();
 
-  /// The ranks are idle and ascending. Throws ProtocolError for ranks that are not there or busy.
+  /// The ranks are ascending. Throws ProtocolError for ranks that are not there, and for a run that
+  /// is there already.
   void start(const StartRun& start);
   /// Ends a run as CANCELLED; nothing happens when there is no such run.
   void cancel(RunId run);
@@ -47,14 +51,18 @@ class Coordinator {
   /// Works for a short while. False when there was nothing to do.
   bool poll();
 
-  bool has_runs() const { return !runs_.empty(); }
+  bool has_runs() const { return !runs_.empty() || !waiting_.empty(); }
 
  private:
+  void begin_waiting();
+  void begin(const StartRun& start);
+
   Transport& transport_;
   RunListener& listener_;
   std::string spool_;
-  std::map<std::uint32_t, std::unique_ptr<PoolRun>> runs_;  // by job
-  std::uint32_t next_tag_ = 0;
+  std::map<std::uint32_t, std::unique_ptr<PoolRun>> runs_;  // by the numbers that ranks know
+  std::deque<StartRun> waiting_;
+  std::uint32_t last_number_ = 0;
 };
 
 }  // namespace pipewright

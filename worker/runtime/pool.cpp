@@ -291,7 +291,7 @@ StandaloneResult run_standalone(Transport& transport, const Value& job, const st
   RankWorker worker(transport);
   StandaloneListener listener(out, on_progress);
   Coordinator coordinator(transport, listener, out + ".partial");
-  StartRun start{{1, 1}, job, {}};
+  StartRun start{{1, 0, 1}, job, {}};
   const auto wanted = JobConfig::from(check_job(job)).ranks;
   const int ranks = wanted > 0 ? std::min(wanted, transport.size()) : transport.size();
   start.ranks.resize(static_cast<std::size_t>(ranks));

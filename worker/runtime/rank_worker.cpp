@@ -36,23 +36,23 @@ class RankRun : public Outbox {
  public:
   RankRun(Transport& world, const RankStart& start,
           std::function<void(const ControlMessage&)> report)
-      : job_(start.job), report_(std::move(report)) {
+      : number_(start.run), report_(std::move(report)) {
     const std::vector<int> ranks(start.ranks.begin(), start.ranks.end());
     transport_ = world.open_run(ranks, static_cast<int>(start.communicator_tag));
   }
 
-  std::uint32_t job() const { return job_; }
+  std::uint32_t number() const { return number_; }
 
   bool stopping = false;      // failed, or told to stop: executes no more
   bool told_to_stop = false;  // and waits for the others to close
 
   /// Reads the data and makes the rows. Throws what a user's mistake throws. Then the rank is
   /// ready, on a real clock when it knows the coordinator's time.
-  void prepare(const Value& spec, std::uint32_t world_rank) {
+  void prepare(const Value& spec, std::uint32_t world_rank, ObjectiveCache& objectives) {
     const JobConfig config = JobConfig::from(check_job(spec));
+    const Objective& objective = objectives.get(config);
     DiskFiles disk;
     HashingFiles files(disk);
-    const std::unique_ptr<Objective> objective = config.load_objective(files);
     if (config.is_real) {
       time_ = std::make_unique<RealClock>([this] { return now(); });
       precise_sleeps_.emplace();
@@ -63,14 +63,16 @@ class RankRun : public Outbox {
     for (int r = 0; r < total_rows_; ++r) {
       if (rank_of_row(r, total_rows_, transport_->size()) != transport_->rank()) continue;
       if (rows_.empty()) first_row_ = r;
-      rows_.push_back({std::make_unique<RowRunner>(make_row(config, *objective, files, Row(r)),
-                                                   *this, *time_)});
+      rows_.push_back(
+          {std::make_unique<RowRunner>(make_row(config, objective, files, Row(r)), *this, *time_)});
     }
-    ready_.job = job_;
+    ready_.run = number_;
     ready_.rank = world_rank;
     // The coordinator takes these from the run's first rank.
-    ready_.shape = transport_->rank() == 0 ? shape_for(config, *objective) : objective->shape();
-    ready_.data = files.files();
+    ready_.shape = transport_->rank() == 0 ? shape_for(config, objective) : objective.shape();
+    ready_.data = objectives.files();
+    ready_.data.insert(ready_.data.end(), files.files().begin(), files.files().end());
+    objectives.done();
     last_report_ = Clock::now();
     ask_or_be_ready();
   }
@@ -158,7 +160,7 @@ class RankRun : public Outbox {
 
   void ask_or_be_ready() {
     if (time_->is_real() && !offset_.is_settled()) {
-      report_(ClockQuestion{job_, ready_.rank, steady_ns()});
+      report_(ClockQuestion{number_, ready_.rank, steady_ns()});
       return;
     }
     ready_.clock_error_ns = offset_.error_ns();
@@ -175,14 +177,14 @@ class RankRun : public Outbox {
     const bool needs_more = step == RowRunner::Step::starved || step == RowRunner::Step::finished;
     if (hosted.runner->has_report() &&
         (is_due || needs_more || hosted.runner->records() >= report_records_max)) {
-      report_(ReportMessage{job_, hosted.runner->take_report()});
+      report_(ReportMessage{number_, hosted.runner->take_report()});
     }
     if (step == RowRunner::Step::finished && !std::exchange(hosted.final_sent, true)) {
-      report_(FinalMessage{job_, hosted.runner->take_final()});
+      report_(FinalMessage{number_, hosted.runner->take_final()});
     }
   }
 
-  std::uint32_t job_;
+  std::uint32_t number_;
   std::function<void(const ControlMessage&)> report_;
   std::unique_ptr<RunTransport> transport_;
   std::unique_ptr<RowClock> time_;
@@ -206,10 +208,10 @@ void RankWorker::report(const ControlMessage& message) {
 
 void RankWorker::start(RankStart start) {
   PW_CHECK(!run_,
-           "rank " << transport_.rank() << " is given job " << start.job << " while it has a run");
+           "rank " << transport_.rank() << " is given run " << start.run << " while it has one");
   run_ = std::make_unique<RankRun>(transport_, start,
                                    [this](const ControlMessage& message) { report(message); });
-  run_->prepare(start.spec, static_cast<std::uint32_t>(transport_.rank()));
+  run_->prepare(start.spec, static_cast<std::uint32_t>(transport_.rank()), objectives_);
 }
 
 std::optional<std::chrono::nanoseconds> RankWorker::due_in() const {
@@ -223,8 +225,14 @@ bool RankWorker::in_real_time() const {
 void RankWorker::on_control(ControlMessage message) {
   if (std::holds_alternative<RankShutDown>(message)) {
     shut_down_ = true;
-    return;
+  } else if (run_ && run_->told_to_stop) {
+    later_.push_back(std::move(message));
+  } else {
+    obey(std::move(message));
   }
+}
+
+void RankWorker::obey(ControlMessage message) {
   try {
     if (auto* begin = std::get_if<RankStart>(&message)) {
       start(std::move(*begin));
@@ -232,7 +240,9 @@ void RankWorker::on_control(ControlMessage message) {
       // One that was under way when the run failed here.
       if (run_ && !run_->stopping) run_->append(window->window);
     } else if (auto* answer = std::get_if<ClockAnswer>(&message)) {
-      if (run_ && !run_->stopping) run_->on_answer(*answer);
+      // Not one to the run before.
+      const bool is_mine = run_ && !run_->stopping && run_->number() == answer->run;
+      if (is_mine) run_->on_answer(*answer);
     } else if (auto* begin_at = std::get_if<ClockStart>(&message)) {
       if (run_ && !run_->stopping) run_->start_clock(begin_at->start_ns);
     } else if (std::holds_alternative<RankStop>(message)) {
@@ -254,7 +264,7 @@ void RankWorker::fail(const std::exception& error) {
   if (std::exchange(run_->stopping, true)) return;
   // Out of memory is told as such: the job asks for more than this machine has.
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  report(RankFault{run_->job(), static_cast<std::uint32_t>(transport_.rank()),
+  report(RankFault{run_->number(), static_cast<std::uint32_t>(transport_.rank()),
                    no_memory ? "out of memory" : error.what()});
 }
 
@@ -262,9 +272,14 @@ bool RankWorker::poll() {
   if (!run_) return false;
   if (run_->told_to_stop) {
     if (!run_->closed()) return false;
-    const RankIdle idle{run_->job(), static_cast<std::uint32_t>(transport_.rank())};
+    const RankIdle idle{run_->number(), static_cast<std::uint32_t>(transport_.rank())};
     run_.reset();
     report(idle);
+    while (!later_.empty() && !(run_ && run_->told_to_stop)) {
+      ControlMessage next = std::move(later_.front());
+      later_.pop_front();
+      obey(std::move(next));
+    }
     return true;
   }
   if (run_->stopping) return false;

@@ -1,13 +1,16 @@
 // One rank's part in runs: hosts rows, executes windows, reports to the coordinator (rank 0 of the
-// world). A rank takes part in one run at a time.
+// world). A rank takes part in one run at a time; what it is told of the next while it leaves one
+// waits until it has.
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
 
 #include "proto/codec/control.hpp"
+#include "worker/runtime/objective_cache.hpp"
 #include "worker/transport/transport.hpp"
 
 namespace pipewright {
@@ -43,9 +46,12 @@ class RankWorker {
   void report(const ControlMessage& message);
   void start(RankStart start);
   void fail(const std::exception& error);
+  void obey(ControlMessage message);
 
   Transport& transport_;
+  ObjectiveCache objectives_;
   std::unique_ptr<RankRun> run_;
+  std::deque<ControlMessage> later_;  // for when the run has been left
   bool shut_down_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <fstream>
 
-#include "client/cli/view/text.hpp"
+#include "client/cli/download.hpp"
 #include "core/base/text.hpp"
 
 namespace pipewright::cli {
@@ -15,18 +15,9 @@ namespace fs = std::filesystem;
 
 /// Weights, schedules and timelines are large and not drawn.
 bool is_drawn(const std::string& name) {
-  static constexpr std::array<std::string_view, 6> names{
-      "summary.json", "objective.csv", "last_stage_loss.csv", "theory.csv", "runs.csv", "band.csv"};
-  const std::string file = fs::path(name).filename().string();
-  return std::find(names.begin(), names.end(), file) != names.end();
-}
-
-/// Whether a name that the daemon gives stays inside the folder it is written to.
-bool is_plain(const std::string& name) {
-  const auto parts = split(name, '/');
-  return std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return part.empty() || part.starts_with('.') || printable(part) != part;
-  });
+  static constexpr std::array<std::string_view, 4> names{"summary.json", "objective.csv",
+                                                         "last_stage_loss.csv", "theory.csv"};
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void append_point(std::string& text, const Point& point, std::int64_t second) {
@@ -52,7 +43,7 @@ void write_points(const Api& api, const Job& job, const fs::path& folder) {
     if (page.events.empty()) break;
     for (const Event& event : page.events) {
       const auto* point = std::get_if<Point>(&event.what);
-      if (point == nullptr) continue;
+      if (point == nullptr || event.run != 0) continue;  // of many runs the first stands for all
       if (point->series == Series::objective) append_point(objective, *point, point->updates);
       if (point->series == Series::last_stage_loss) append_point(loss, *point, point->microbatch);
     }
@@ -71,17 +62,11 @@ void write_points(const Api& api, const Job& job, const fs::path& folder) {
 void fetch_curves(const Api& api, std::uint32_t id, const fs::path& folder) {
   const Job job = api.job(id);
   fs::create_directories(folder);
-  const FileList list = is_final(job.state) ? api.files(id) : FileList{};
-  for (const FileInfo& file : list.files) {
-    if (!is_drawn(file.name)) continue;
-    if (!is_plain(file.name)) {
-      throw ProtocolError("the daemon names a file '" + printable(file.name) + "'");
-    }
-    fs::create_directories((folder / file.name).parent_path());
-    api.download_file(id, file.name, folder / file.name);
-  }
+  DownloadHooks hooks;
+  hooks.wants = is_drawn;
+  const std::size_t files = is_final(job.state) ? download_job(api, job, folder, hooks) : 0;
   // A cancelled or failed job may have left points and no files.
-  if (list.files.empty()) write_points(api, job, folder);
+  if (files == 0) write_points(api, job, folder);
 }
 
 }  // namespace pipewright::cli

@@ -32,6 +32,10 @@ std::string job_path(std::uint32_t id) {
   return "/v1/jobs/" + std::to_string(id);
 }
 
+std::string run_path(std::uint32_t id, std::uint32_t run) {
+  return job_path(id) + "/runs/" + std::to_string(run);
+}
+
 void expect_ok(const Endpoint& endpoint, const HttpReply& reply) {
   if (reply.status >= 200 && reply.status < 300) return;
   const bool json = reply.content_type.starts_with("application/json");
@@ -81,13 +85,17 @@ EventList Api::events(std::uint32_t id, std::uint64_t from, const std::string& k
                                    (kind.empty() ? "" : "&kind=" + kind)});
 }
 
-FileList Api::files(std::uint32_t id) const {
-  return ask<FileList>({.target = job_path(id) + "/files"});
+RunList Api::runs(std::uint32_t id, std::uint32_t from) const {
+  return ask<RunList>({.target = job_path(id) + "/runs?limit=500&from=" + std::to_string(from)});
 }
 
-void Api::download_file(std::uint32_t id, const std::string& name,
+FileList Api::files(std::uint32_t id, std::uint32_t run) const {
+  return ask<FileList>({.target = run_path(id, run) + "/files"});
+}
+
+void Api::download_file(std::uint32_t id, std::uint32_t run, const std::string& name,
                         const std::filesystem::path& path) const {
-  const HttpRequest request{.target = job_path(id) + "/files/" + name,
+  const HttpRequest request{.target = run_path(id, run) + "/files/" + name,
                             .accept = "application/octet-stream"};
   expect_ok(endpoint_, download(endpoint_, request, path));
 }

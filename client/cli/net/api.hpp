@@ -41,10 +41,12 @@ class Api {
   JobList list(std::uint32_t limit, std::uint32_t before, const std::string& state) const;
   Job job(std::uint32_t id) const;
   Job cancel(std::uint32_t id) const;
-  /// `kind`: "point", "log", "state", or empty for all.
+  /// `kind`: "point", "log", "state", "run_state", or empty for all.
   EventList events(std::uint32_t id, std::uint64_t from, const std::string& kind) const;
-  FileList files(std::uint32_t id) const;
-  void download_file(std::uint32_t id, const std::string& name,
+  /// One page, in the order of their numbers.
+  RunList runs(std::uint32_t id, std::uint32_t from) const;
+  FileList files(std::uint32_t id, std::uint32_t run) const;
+  void download_file(std::uint32_t id, std::uint32_t run, const std::string& name,
                      const std::filesystem::path& path) const;
   PoolList pools() const;
 

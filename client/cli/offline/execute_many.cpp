@@ -6,40 +6,25 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <limits>
 #include <mutex>
 #include <thread>
 
 #include "client/cli/command.hpp"
+#include "client/cli/offline/many_results.hpp"
 #include "client/cli/offline/progress.hpp"
 #include "client/cli/offline/run_folder.hpp"
 #include "client/cli/offline/shared_objectives.hpp"
 #include "client/cli/view/runs_view.hpp"
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
 #include "core/train/run.hpp"
-#include "core/train/run_table.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// The part of a run's summary that the table needs: whole ones of many runs would fill the memory.
-Value table_part(const Value& summary) {
-  Value part = Value::map();
-  for (const char* key :
-       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
-    if (const Value* value = summary.find(key)) part.set(key, *value);
-  }
-  return part;
-}
 
 /// All runs of a job, taken in their order by as many threads as there are to be at a time.
 class ManyRuns {
@@ -158,62 +143,6 @@ class ManyRuns {
   std::vector<std::pair<std::uint32_t, std::string>> failures_;
 };
 
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (!stream) throw DataError(path.string() + ": cannot be written");
-}
-
-/// The curve that a run has left.
-std::vector<CurvePoint> read_curve(const fs::path& path) {
-  std::ifstream stream(path);
-  if (!stream) throw DataError(path.string() + ": cannot be opened");
-  std::vector<CurvePoint> curve;
-  std::string line;
-  std::getline(stream, line);
-  while (std::getline(stream, line)) {
-    const auto cells = split(line, ',');
-    // What is not finite is not read as a number.
-    curve.push_back({Tick(parse_integer(cells.at(0)).value_or(0)),
-                     parse_real(cells.at(2)).value_or(std::numeric_limits<double>::quiet_NaN())});
-  }
-  return curve;
-}
-
-/// The bands of all points whose repeats have all been executed; one point's curves at a time.
-void write_bands(const JobRuns& runs, const std::vector<Value>& results, const std::string& out) {
-  std::string text = band_csv_header;
-  for (std::uint32_t p = 0; p < runs.points(); ++p) {
-    std::vector<std::vector<CurvePoint>> curves;
-    for (std::uint32_t i = p * runs.repeats(); i < (p + 1) * runs.repeats(); ++i) {
-      if (results[i].is_null()) break;
-      curves.push_back(read_curve(fs::path(folder_of_run(out, i)) / "objective.csv"));
-    }
-    if (curves.size() < runs.repeats()) continue;
-    append_band_csv(text, p, confidence_band(curves));
-  }
-  write_file(fs::path(out) / "band.csv", text);
-}
-
-Value summary_of(const Value& job, const ManyRuns& many, double wall_seconds) {
-  Value summary = Value::map();
-  summary.set("name", job.at("name"));
-  for (const char* key : {"objective", "schedule", "optimizer"}) {
-    summary.set(key, job.at(key).as_map().front().first);
-  }
-  summary.set("points", static_cast<std::int64_t>(many.runs().points()));
-  summary.set("repeats", static_cast<std::int64_t>(many.runs().repeats()));
-  const Value table = run_table(many.runs(), many.results());
-  for (const auto& [key, part] : table.as_map()) summary.set(key, part);
-  const auto failures = many.failures();
-  if (!failures.empty()) {
-    summary.set("failures", Value::List(failures.begin(), failures.end()));
-  }
-  add_provenance(summary, job, many.data(), wall_seconds);
-  return summary;
-}
-
 void print_result(const Value& summary, const ExecuteOptions& options) {
   if (!options.json) {
     std::cout << format_run_table(summary, table_columns(STDOUT_FILENO)) << "files in "
@@ -259,10 +188,9 @@ int execute_many(const Value& checked_job, const ExecuteOptions& options) {
     return exit_interrupted;
   }
   const std::chrono::duration<double> wall = Clock::now() - begin;
-  const Value summary = summary_of(checked_job, many, wall.count());
-  write_file(fs::path(options.out) / "runs.csv", runs_csv(many.runs(), summary));
-  if (many.runs().repeats() > 1) write_bands(many.runs(), many.results(), options.out);
-  write_file(fs::path(options.out) / "summary.json", to_json(summary) + "\n");
+  Value summary = many_summary(checked_job, many.runs(), many.results(), many.failures());
+  add_provenance(summary, checked_job, many.data(), wall.count());
+  write_tables(many.runs(), many.results(), summary, options.out);
   print_result(summary, options);
   return many.failures().empty() ? exit_ok : exit_failure;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,17 +38,31 @@ class JobView {
   /// `now_seconds`: of any steady clock, for the rate.
   void apply(const StreamFrame& frame, double now_seconds);
 
+  /// The curves of one run, as far as they are known.
+  struct RunCurves {
+    Curve objective, loss;
+    std::int64_t updates = 0;
+
+    /// The objective, or the last stage's loss while there is no objective.
+    const Curve& main() const { return objective.empty() ? loss : objective; }
+  };
+  /// Of a job of many runs curves are kept of so many: the one that is best, and the newest.
+  static constexpr std::size_t curves_max = 8;
+
   const Job& job() const { return job_; }
-  const Curve& objective() const { return objective_; }
-  const Curve& loss() const { return loss_; }
-  /// The objective, or the last stage's loss while there is no objective.
-  const Curve& main_curve() const { return objective_.empty() ? loss_ : objective_; }
-  const char* main_name() const { return objective_.empty() ? "last-stage loss" : "objective"; }
-  std::int64_t updates() const { return updates_; }
+  bool many() const { return job_.progress.runs.total > 1; }
+  const std::map<std::uint32_t, RunCurves>& curves() const { return curves_; }
+  /// The run whose objective (or loss) is the least now; nothing before the first point.
+  std::optional<std::uint32_t> best_run() const;
+  /// The only run's; of many the best one's.
+  const RunCurves& shown() const;
+  const char* main_name() const {
+    return shown().objective.empty() ? "last-stage loss" : "objective";
+  }
 
   double fraction_done() const;
-  /// Ticks per second over the last ten seconds, when known.
-  std::optional<double> ticks_per_second() const;
+  /// Ticks (of many: runs) per second over the last ten seconds, when known.
+  std::optional<double> steps_per_second() const;
   std::optional<double> seconds_left() const;
 
   /// A line about the connection, or empty.
@@ -56,12 +71,14 @@ class JobView {
  private:
   void apply_event(const Event& event);
   void set_progress(const Progress& progress, double now_seconds);
+  RunCurves& curves_of(std::uint32_t run);
+  std::int64_t steps_done() const;
+  std::int64_t steps_total() const;
 
   Job job_;
-  Curve objective_, loss_;
-  std::int64_t updates_ = 0;
+  std::map<std::uint32_t, RunCurves> curves_;
   bool live_ = false;
-  std::deque<std::pair<double, std::int64_t>> ticks_at_;  // (seconds, ticks done)
+  std::deque<std::pair<double, std::int64_t>> steps_at_;  // (seconds, steps done)
 };
 
 }  // namespace pipewright::cli

@@ -14,8 +14,8 @@ namespace {
 constexpr int plot_rows_max = 20;
 constexpr int plot_rows_min = 4;
 
-const Curve& curve_of(const JobView& view, const LiveOptions& options) {
-  return options.loss ? view.loss() : view.main_curve();
+const Curve& curve_of(const JobView::RunCurves& run, const LiveOptions& options) {
+  return options.loss ? run.loss : run.main();
 }
 
 std::string name_of_job(const JobView& view) {
@@ -35,20 +35,31 @@ std::string percent(double fraction) {
   return std::to_string(static_cast<int>(std::floor(fraction * 100))) + " %";
 }
 
+std::string runs_text(const RunCounts& runs) {
+  std::string text = std::to_string(runs.ended()) + " of " + std::to_string(runs.total) + " runs";
+  if (runs.failed > 0) text += ", " + std::to_string(runs.failed) + " failed";
+  return text;
+}
+
 std::string speed_text(const JobView& view) {
   std::string text;
-  if (const auto rate = view.ticks_per_second()) text += "  " + format_si(*rate) + " ticks/s";
+  if (const auto rate = view.steps_per_second()) {
+    text += "  " + format_si(*rate) + (view.many() ? " runs/s" : " ticks/s");
+  }
   if (const auto left = view.seconds_left()) text += "  " + format_seconds(*left) + " left";
   return text;
 }
 
 std::string values_text(const JobView& view, const LiveOptions& options) {
-  const Curve& curve = curve_of(view, options);
+  const Curve& curve = curve_of(view.shown(), options);
   if (curve.empty()) return "no point yet";
   std::string text = options.loss ? "last-stage loss" : view.main_name();
+  if (view.many()) text = "best: run " + std::to_string(*view.best_run()) + ", " + text;
   text += " " + format_short(curve.newest()->y, 6) + " at tick " + tick_text(curve.newest()->x);
   if (curve.best()) text += "   best " + format_short(curve.best()->y, 6);
-  if (view.updates() > 0) text += "   " + std::to_string(view.updates()) + " updates";
+  if (const auto updates = view.shown().updates; updates > 0) {
+    text += "   " + std::to_string(updates) + " updates";
+  }
   return text;
 }
 
@@ -65,7 +76,9 @@ void append_one(std::vector<std::string>& lines, const JobView& view, TerminalSi
                 const LiveOptions& options) {
   const Progress& progress = view.job().progress;
   std::string status = "  " + percent(view.fraction_done());
-  if (progress.ticks_total > 0) {
+  if (view.many()) {
+    status += "  " + runs_text(progress.runs);
+  } else if (progress.ticks_total > 0) {
     const auto done =
         view.job().state == JobState::succeeded ? progress.ticks_total : progress.ticks_done;
     status += "  tick " + tick_text(static_cast<double>(done)) + " of " +
@@ -91,7 +104,16 @@ std::vector<std::string> picture(std::span<const JobView> jobs, TerminalSize siz
                                  const LiveOptions& options) {
   std::vector<std::vector<PlotPoint>> points;
   std::vector<PlotCurve> curves;
-  for (const JobView& view : jobs) points.push_back(curve_of(view, options).points());
+  // Of many jobs one curve each, so that the colours are those of the list below.
+  for (const JobView& view : jobs) {
+    if (jobs.size() == 1 && view.many()) {
+      for (const auto& [run, curves] : view.curves()) {
+        points.push_back(curve_of(curves, options).points());
+      }
+    } else {
+      points.push_back(curve_of(view.shown(), options).points());
+    }
+  }
   for (const auto& some : points) curves.push_back({some});
   const bool any =
       std::any_of(points.begin(), points.end(), [](const auto& p) { return !p.empty(); });
