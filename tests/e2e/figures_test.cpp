@@ -2,12 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "core/base/text.hpp"
 #include "tests/e2e/processes.hpp"
 
 namespace pipewright::e2e {
@@ -26,16 +24,8 @@ Outcome pipewright(std::vector<std::string> arguments) {
   return run(arguments);
 }
 
-bool has_gnuplot() {
-  const char* path = std::getenv("PATH");
-  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
-    if (fs::exists(fs::path(folder) / "gnuplot")) return true;
-  }
-  return false;
-}
-
 #define PIPEWRIGHT_NEEDS_GNUPLOT() \
-  if (!has_gnuplot())              \
+  if (!on_path("gnuplot"))         \
   GTEST_SKIP() << "gnuplot is not here (package gnuplot-nox): this test needs it"
 
 class Figures : public ::testing::Test {

@@ -233,6 +233,54 @@ TEST_F(Cluster, CancelsARunningJob) {
   EXPECT_EQ(cli({"wait", submit(tiny_job())}).status, succeeded);
 }
 
+/// In real time: it would take more than an hour.
+std::string real_job() {
+  return "objective: {quadratic: {generate: {kind: random, examples: 40, parameters: 8},"
+         " batch_size: 4}}\n"
+         "schedule: {pipedream: {stages: 2, microbatches: 200000, order: online}}\n"
+         "optimizer: {sgd: {learning_rate: 0.01}}\n"
+         "cost: {forward: 5ms, backward: 5ms}\n"
+         "link: {latency: 5ms}\n"
+         "clock: real\n"
+         "observe: {objective: {every_updates: 4}}\n";
+}
+
+TEST_F(Cluster, CancelsARunInRealTime) {
+  const std::string id = submit(real_job());
+  wait_until_running(id);
+  EXPECT_EQ(cli({"cancel", id}).status, 0);
+  EXPECT_EQ(cli({"wait", id}).status, cancelled);
+  EXPECT_EQ(cli({"wait", submit(tiny_job())}).status, succeeded);
+}
+
+TEST_F(Cluster, QueuesARunInRealTimeAgainWhenARankIsLost) {
+  const std::string id = submit(real_job());
+  wait_until_running(id);
+  ::kill(workers().back(), SIGKILL);
+  Running watch(command({"watch", id}));
+  ASSERT_TRUE(watch.read_until("attempt 1 was lost"));
+  EXPECT_EQ(cli({"cancel", id}).status, 0);
+  EXPECT_EQ(cli({"wait", id}).status, cancelled);
+  EXPECT_EQ(cli({"wait", submit(tiny_job())}).status, succeeded);
+}
+
+TEST_F(Cluster, PlotsJobsOfTheDaemonAsTheirFoldersArePlotted) {
+  if (!on_path("gnuplot"))
+    GTEST_SKIP() << "gnuplot is not here (package gnuplot-nox): this test needs it";
+  const std::string id = submit(tiny_job());
+  ASSERT_EQ(cli({"wait", id}).status, succeeded);
+  const std::string from_job = (path / "job.svg").string();
+  const Outcome plotted = cli({"plot", id, "--label", "curve", "--out", from_job});
+  ASSERT_EQ(plotted.status, 0) << plotted.err;
+  const std::string folder = (path / "out").string();
+  ASSERT_EQ(cli({"export", id, "--out", folder}).status, 0);
+  const std::string from_folder = (path / "folder.svg").string();
+  ASSERT_EQ(cli({"plot", folder, "--label", "curve", "--out", from_folder}).status, 0);
+  EXPECT_THAT(read_file(from_job), StartsWith("<?xml"));
+  EXPECT_EQ(read_file(from_job), read_file(from_folder));
+  EXPECT_EQ(cli({"plot", "99", "--out", (path / "none.svg").string()}).status, user_error);
+}
+
 TEST_F(Cluster, CancelsAJobThatWaits) {
   const std::string running = submit(endless_job()), waiting = submit(tiny_job());
   EXPECT_EQ(cli({"cancel", waiting}).status, 0);

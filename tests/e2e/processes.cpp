@@ -9,10 +9,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <string_view>
+
+#include "core/base/text.hpp"
 
 namespace pipewright::e2e {
 
@@ -120,6 +124,14 @@ Outcome Running::wait(std::chrono::seconds deadline) {
 
 Outcome run(const std::vector<std::string>& command) {
   return Running(command).wait();
+}
+
+bool on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
+    if (std::filesystem::exists(std::filesystem::path(folder) / program)) return true;
+  }
+  return false;
 }
 
 bool alive(pid_t pid) {

@@ -42,6 +42,9 @@ class Running {
 
 Outcome run(const std::vector<std::string>& command);
 
+/// Whether a program of that name is in one of the folders of PATH.
+bool on_path(const std::string& program);
+
 bool alive(pid_t pid);
 /// All processes below `pid` whose name (as /proc shows it, at most 15 characters) is `name`; all
 /// with an empty name.
