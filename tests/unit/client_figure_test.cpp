@@ -151,6 +151,18 @@ TEST(Figure, ManyLabelsStandOutside) {
   EXPECT_THAT(gnuplot_script(figure, FigureFormat::svg), HasSubstr("set key inside"));
 }
 
+TEST(Figure, OfMoreLabelsThanThereIsRoomForAPartIsNamed) {
+  Figure figure{.curves = {}, .height_px = 240};
+  for (int i = 0; i < 35; ++i) {
+    figure.curves.push_back(curve({1, 2}));
+    figure.curves.back().label = "run " + std::to_string(i);
+  }
+  const std::string script = gnuplot_script(figure, FigureFormat::svg);
+  for (const char* named : {"'run 0'", "'run 4'", "'run 32'"})
+    EXPECT_THAT(script, HasSubstr(named));
+  EXPECT_THAT(script, Not(HasSubstr("'run 1'")));
+}
+
 class NumberTable : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -195,8 +195,24 @@ std::string head(const Figure& figure, FigureFormat format) {
   return text;
 }
 
+std::size_t labels_of(const Figure& figure) {
+  return static_cast<std::size_t>(
+      std::count_if(figure.curves.begin(), figure.curves.end(),
+                    [](const FigureCurve& curve) { return !curve.label.empty(); }));
+}
+
+/// Of more curves than a legend has room for, whose colours then go from one end of a scale to the
+/// other, it names a part, evenly spaced.
+std::size_t labels_step(const Figure& figure) {
+  static constexpr int label_height_px = 24;
+  const auto room = static_cast<std::size_t>(std::max(1, figure.height_px / label_height_px));
+  return std::max<std::size_t>(1, (labels_of(figure) + room - 1) / room);
+}
+
 /// The `plot` command: bands first, so that every line is on top of them.
 std::string plot_command(const Figure& figure) {
+  const std::size_t step = labels_step(figure);
+  std::size_t labelled = 0;
   std::size_t count = 0;
   for (const FigureCurve& curve : figure.curves) count = std::max(count, curve.color + 1);
   const bool distinct = count <= distinct_colors_max;
@@ -217,7 +233,8 @@ std::string plot_command(const Figure& figure) {
     if (marked) {
       line += " pointsize 0.7 pointtype " + std::to_string(markers[i % markers.size()]);
     }
-    line += curve.label.empty() ? " notitle" : " title " + gnuplot_quoted(curve.label);
+    const bool is_named = !curve.label.empty() && labelled++ % step == 0;
+    line += is_named ? " title " + gnuplot_quoted(curve.label) : " notitle";
     lines.push_back(line);
   }
   bands.insert(bands.end(), lines.begin(), lines.end());
@@ -346,10 +363,7 @@ std::string gnuplot_script(const Figure& figure, FigureFormat format) {
   }
   std::string script = head(figure, format) + axis_settings("x", x) + axis_settings("y", y) +
                        ticks_setting(figure, x);
-  const auto labels = static_cast<std::size_t>(
-      std::count_if(figure.curves.begin(), figure.curves.end(),
-                    [](const FigureCurve& curve) { return !curve.label.empty(); }));
-  if (labels > inside_labels_max) {
+  if (labels_of(figure) > inside_labels_max) {
     script += "set key outside right center noenhanced Left reverse samplen 2.5 font ',11'\n";
   } else {
     script += "set key inside " + emptiest_corner(figure, x, y) +
