@@ -24,15 +24,18 @@ bin=build/release/bin
 say "Starting a cluster on this machine: a daemon and 4 MPI ranks"
 "$bin/pipewright" up --ranks 4 "$@"
 
-say "Submitting examples/pipedream.yaml and following its curve"
+say "Comparing PipeDream and LocalSGD on one problem, side by side on 2 ranks each"
+pipedream=$("$bin/pipewright" submit examples/pipedream.yaml --set ranks=2)
+local_sgd=$("$bin/pipewright" submit examples/local_sgd.yaml --set ranks=2)
 status=0
-"$bin/pipewright" submit examples/pipedream.yaml --watch || status=$?
+"$bin/pipewright" watch "$pipedream" "$local_sgd" || status=$?
 
 cat <<TEXT
 
 == What next
   $bin/pipewright list                                     the jobs so far
-  $bin/pipewright export ID --out results                  the files of a job
+  $bin/pipewright show $pipedream                                   all about one of them
+  $bin/pipewright export $pipedream --out results                  its files
   $bin/pipewright submit examples/a9a.yaml --watch         another one
   $bin/pipewright down                                     stops the cluster; jobs are kept
 TEXT

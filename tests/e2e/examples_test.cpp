@@ -31,6 +31,7 @@ struct Expected {
 const std::map<std::string, Expected>& expected() {
   static const std::map<std::string, Expected> values{
       {"a9a", {std::log(2.0), 0.34, "data/a9a.libsvm"}},
+      {"local_sgd", {NAN, 0.1}},
       {"minimal", {NAN, 1e-3}},
       {"pipedream", {NAN, 1e-3}},
       {"real_clock", {NAN, 1, nullptr, "", true}},
