@@ -84,7 +84,11 @@ void RowRunner::deliver(Message message) {
   switch (message.kind) {
     case MessageKind::activation:
     case MessageKind::gradient:
-      on_the_way_.push_back(std::move(message));
+      if (time_.is_real()) {
+        on_the_way_.push_back(std::move(message));
+      } else {
+        inbox_of(message.kind).push_back(std::move(message));
+      }
       return;
     case MessageKind::evaluation:
       evaluations_.push_back(std::move(message));
@@ -197,8 +201,7 @@ void RowRunner::take_what_has_come() {
     Message& message = on_the_way_[i];
     if (time_.has_come(message.arrival)) {
       if (setup_.rule) tell_rule(message);
-      (message.kind == MessageKind::activation ? activations_ : gradients_)
-          .push_back(std::move(message));
+      inbox_of(message.kind).push_back(std::move(message));
     } else {
       if (kept != i) on_the_way_[kept] = std::move(message);
       ++kept;

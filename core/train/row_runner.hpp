@@ -144,6 +144,9 @@ class RowRunner {
                               std::optional<Replica> replica = std::nullopt);
   void check_header(const Message& message) const;
   bool execute(const Instruction& instruction);
+  std::vector<Message>& inbox_of(MessageKind kind) {
+    return kind == MessageKind::activation ? activations_ : gradients_;
+  }
   void take_what_has_come();
   void finish(Tick start, ActionKind kind, Microbatch m, WeightVersion version);
   void release();

@@ -22,11 +22,12 @@ Tensor difference(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-/// Observations are taken in their order, from row to row.
-void check_turn(const Message& message, std::int64_t number, const std::string& where) {
+/// Observations are taken in their order, from row to row. `where` is asked only for the error.
+template <class Where>
+void check_turn(const Message& message, std::int64_t number, const Where& where) {
   if (message.microbatch.value == number) return;
-  throw ProtocolError(where + " received observation " + std::to_string(message.microbatch.value) +
-                      ", not " + std::to_string(number));
+  throw ProtocolError(where() + " received observation " +
+                      std::to_string(message.microbatch.value) + ", not " + std::to_string(number));
 }
 
 }  // namespace
@@ -195,11 +196,12 @@ bool RowRunner::complete(Observation& observation) {
 }
 
 void RowRunner::continue_observations() {
+  const auto where = [this] { return describe(); };
   while (!observations_.empty() && complete(observations_.front())) {
     Tensor partial;
     if (!is_first()) {
       if (evaluations_.empty()) break;
-      check_turn(evaluations_.front(), observations_.front().number, describe());
+      check_turn(evaluations_.front(), observations_.front().number, where);
       partial = std::move(evaluations_.front().tensor);
       evaluations_.pop_front();
     }
@@ -208,7 +210,7 @@ void RowRunner::continue_observations() {
     evaluate(std::move(observation), std::move(partial));
   }
   while (!going_back_.empty() && !full_gradients_.empty()) {
-    check_turn(full_gradients_.front(), going_back_.front().number, describe());
+    check_turn(full_gradients_.front(), going_back_.front().number, where);
     Tensor back = std::move(full_gradients_.front().tensor);
     full_gradients_.pop_front();
     Observation observation = std::move(going_back_.front());
