@@ -317,9 +317,9 @@ TEST_F(Cluster, SurvivesTheLossOfARank) {
 
 TEST_F(Cluster, KeepsAcceptedJobsWhenTheDaemonIsKilled) {
   const std::vector<std::string> ids{submit(short_job()), submit(tiny_job()), submit(tiny_job())};
-  // A client that waits finds the daemon again, though its port is another one then.
-  Running waiting(command({"wait", ids[0], ids[1], ids[2]}));
-  wait_until_running(ids[0]);
+  // A client that follows finds the daemon again, though its port is another one then.
+  Running waiting(command({"watch", ids[0], ids[1], ids[2]}));
+  ASSERT_TRUE(waiting.read_until("objective"));
   const pid_t killed = daemon();
   ::kill(killed, SIGKILL);
   ASSERT_TRUE(wait_gone(killed));
