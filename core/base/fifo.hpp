@@ -33,6 +33,8 @@ class Fifo {
     items_.insert(items_.end(), first, last);
   }
 
+  /// Takes one out of the middle.
+  void erase(const T* at) { items_.erase(items_.begin() + (at - items_.data())); }
   /// Drops the first `count`.
   void pop_front(std::size_t count = 1) {
     for (std::size_t i = 0; i < count; ++i, ++head_) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
+#include "core/base/fifo.hpp"
 #include "core/base/ids.hpp"
 
 namespace pipewright {
@@ -12,19 +12,10 @@ namespace pipewright {
 /// they came.
 class PendingInputs {
  public:
-  bool empty() const { return head_ == items_.size(); }
-  Microbatch front() const { return items_[head_]; }
+  bool empty() const { return items_.empty(); }
+  Microbatch front() const { return items_.front(); }
   void add(Microbatch m) { items_.push_back(m); }
-
-  void pop() {
-    if (++head_ == items_.size()) {
-      items_.clear();
-      head_ = 0;
-    } else if (head_ >= 64 && head_ * 2 >= items_.size()) {
-      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
-  }
+  void pop() { items_.pop_front(); }
 
   bool take(Microbatch m) {
     if (empty()) return false;
@@ -32,15 +23,14 @@ class PendingInputs {
       pop();
       return true;
     }
-    const auto at = std::find(items_.begin() + static_cast<std::ptrdiff_t>(head_), items_.end(), m);
+    const Microbatch* at = std::find(items_.begin(), items_.end(), m);
     if (at == items_.end()) return false;
     items_.erase(at);
     return true;
   }
 
  private:
-  std::vector<Microbatch> items_;
-  std::size_t head_ = 0;
+  Fifo<Microbatch> items_;
 };
 
 }  // namespace pipewright

@@ -62,6 +62,19 @@ inline Value pipedream_parameters(int stages, std::int64_t microbatches) {
   return parameters;
 }
 
+/// PipeDream of three stages on a random quadratic of 11 parameters, batches of 4 examples.
+inline Value small_quadratic_job(int examples, int microbatches) {
+  Value job = Value::map();
+  set_path(job, "objective.quadratic.generate.kind", "random");
+  set_path(job, "objective.quadratic.generate.examples", examples);
+  set_path(job, "objective.quadratic.generate.parameters", 11);
+  set_path(job, "objective.quadratic.batch_size", 4);
+  set_path(job, "schedule.pipedream.stages", 3);
+  set_path(job, "schedule.pipedream.microbatches", microbatches);
+  set_path(job, "optimizer.sgd.learning_rate", 0.02);
+  return job;
+}
+
 inline RunResult run_job(const Value& tree, RunSink& sink) {
   DiskFiles files;
   return run_in_process(JobConfig::from(check_job(tree)), files, {&sink});

@@ -19,15 +19,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t batches = 10;
 
 Value small_job() {
-  Value job = Value::map();
-  set_path(job, "objective.quadratic.generate.kind", "random");
-  set_path(job, "objective.quadratic.generate.examples", 43);
-  set_path(job, "objective.quadratic.generate.parameters", 11);
-  set_path(job, "objective.quadratic.batch_size", 4);
-  set_path(job, "schedule.pipedream.stages", 3);
-  set_path(job, "schedule.pipedream.microbatches", 35);
-  set_path(job, "optimizer.sgd.learning_rate", 0.02);
-  return job;
+  return small_quadratic_job(43, 35);
 }
 
 std::string fault_of(const Value& job) {

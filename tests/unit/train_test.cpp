@@ -89,15 +89,7 @@ TEST(Sgd, MomentumAndWeightDecayAreThoseOfPyTorch) {
 }
 
 Value small_job() {
-  Value job = Value::map();
-  set_path(job, "objective.quadratic.generate.kind", "random");
-  set_path(job, "objective.quadratic.generate.examples", 40);
-  set_path(job, "objective.quadratic.generate.parameters", 11);
-  set_path(job, "objective.quadratic.batch_size", 4);
-  set_path(job, "schedule.pipedream.stages", 3);
-  set_path(job, "schedule.pipedream.microbatches", 30);
-  set_path(job, "optimizer.sgd.learning_rate", 0.02);
-  return job;
+  return small_quadratic_job(40, 30);
 }
 
 TEST(Run, ObservesAtAboutTwoHundredTicksByDefaultAndAlwaysAtTheEnd) {

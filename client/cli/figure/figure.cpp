@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <set>
 
+#include "client/cli/view/range.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -50,17 +50,6 @@ std::string color_of(std::size_t index, std::size_t count) {
   }
   return text;
 }
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void add(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
 
 /// One axis as it will be drawn.
 struct Axis {

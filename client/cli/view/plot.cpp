@@ -5,23 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 
+#include "client/cli/view/range.hpp"
 #include "client/cli/view/text.hpp"
 
 namespace pipewright::cli {
 
 namespace {
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-  void add(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
 
 struct Axes {
   Range x, y;  // y after the logarithm when `log`
