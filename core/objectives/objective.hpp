@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/ids.hpp"
@@ -29,6 +31,12 @@ struct Saved {
     for (const Tensor& tensor : tensors) sum += tensor.bytes();
     return sum;
   }
+};
+
+/// What a last stage says of the weights.
+struct Evaluation {
+  double objective = 0;              // the full objective
+  std::optional<double> validation;  // the same over examples that are kept from training
 };
 
 /// One stage's part of an objective. Calls may use scratch space, so a StageModel belongs to one
@@ -61,15 +69,18 @@ class StageModel {
   virtual Tensor backward(Batch batch, const Tensor& weights, Saved& saved, Tensor dout,
                           Tensor& gradient, bool need_gradient) = 0;
 
-  /// This stage's link of the chain that gives the full objective over all examples. `partial` is
-  /// what the stage before gave (empty on stage 0); the result goes to the next. The last stage
-  /// gives an empty tensor and sets `value`. `weights_id` names the contents of `weights`: a call
-  /// with the id of the call before may use what it computed then, so a block update costs one
-  /// block's share (n d / S for n examples and d parameters) and an evaluation after no update only
-  /// a sum.
-  virtual Tensor evaluate(const Tensor& weights, std::uint64_t weights_id, Tensor partial,
-                          double& value) = 0;
-  /// Bytes of what evaluate() hands on.
+  /// In how many parts an evaluation comes, the same on every stage.
+  virtual std::int64_t evaluation_parts() const { return 1; }
+  /// This stage's link of the chain that gives the full objective over all examples, for one of its
+  /// parts; they are asked for in their order, each evaluation from part 0. `partial` is what the
+  /// stage before gave (empty on stage 0); the result goes to the next. The last stage gives an
+  /// empty tensor, and sets `value` with the last part. `weights_id` names the contents of
+  /// `weights`: a call with the id of the call before may use what it computed then, so a block
+  /// update of a linear model costs one block's share (n d / S for n examples and d parameters) and
+  /// an evaluation after no update only a sum.
+  virtual Tensor evaluate(std::int64_t part, const Tensor& weights, std::uint64_t weights_id,
+                          Tensor partial, Evaluation& value) = 0;
+  /// Bytes of what evaluate() hands on for one part, at most.
   virtual std::int64_t evaluation_bytes() const = 0;
 
   /// Whether full_gradient() is offered. Asked of every stage before a run that needs it.
@@ -101,7 +112,11 @@ struct ObjectiveShape {
   std::int64_t activation_bytes = 0;           // payload of one message between stages
   std::int64_t evaluation_bytes = 0;           // per stage and evaluation of the full objective
   std::int64_t data_bytes = 0;                 // what all stages together keep of the data
-  ObjectiveTheory theory;                      // of runs that ask for it
+  /// Of a language model, whose losses are nats per token; 0 of others.
+  std::int64_t tokens_per_batch = 0;
+  /// A map of what else the objective wants in the run's summary, its keys sorted; may be null.
+  Value facts;
+  ObjectiveTheory theory;  // of runs that ask for it
 
   std::int64_t parameters() const {
     std::int64_t sum = 0;
@@ -122,6 +137,20 @@ class Objective {
 
 /// Whether the starting weights are zeros unless the job says otherwise.
 enum class DefaultInit { zeros, random };
+/// Whether the full objective is taken at about 200 ticks unless the job says otherwise.
+enum class DefaultObserve { evenly, never };
+
+/// Continues a text by a trained model.
+class TextGenerator {
+ public:
+  virtual ~TextGenerator() = default;
+  /// The tokens of a prompt. Throws DataError for what is not in the vocabulary.
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  virtual std::string decode(std::int32_t token) const = 0;
+  /// The logits [vocabulary] of the token after `tokens`, of which there is at least one; those
+  /// before the last sequence_length are not looked at.
+  virtual std::vector<float> next(std::span<const std::int32_t> tokens) = 0;
+};
 
 struct ObjectiveContext {
   int stages = 1;
@@ -133,11 +162,18 @@ struct ObjectiveKind {
   std::string summary;
   std::vector<ParamSpec> parameters;
   DefaultInit default_init = DefaultInit::zeros;
+  DefaultObserve default_observe = DefaultObserve::evenly;
   /// `parameters` have passed check_params against the list above. Throws DataError for bad data,
   /// ParamError (path relative to the objective's own map) for parameters that do not fit it.
   std::function<std::unique_ptr<Objective>(const Value& parameters,
                                            const ObjectiveContext& context)>
       load;
+  /// Of language models: a generator from a run's checked parameters, its number of stages, the
+  /// facts of its ObjectiveShape and its weights (all blocks, in the order of the stages). Throws
+  /// DataError when they do not fit each other.
+  std::function<std::unique_ptr<TextGenerator>(const Value& parameters, int stages,
+                                               const Value& facts, Tensor weights)>
+      generator = {};
 };
 
 using ObjectiveRegistry = Registry<ObjectiveKind>;

@@ -254,6 +254,9 @@ JobConfig JobConfig::from(const Value& given) {
       at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages, config.seed); });
   config.link =
       at_path("link", [&] { return LinkModel::from(checked.at("link"), stages, config.seed); });
+  if (config.objective_entry().default_observe == DefaultObserve::never) {
+    config.observe_by = ObserveBy::never;
+  }
   config.is_real = checked.at("clock").as_text() == "real";
   if (const Value* observe = checked.at("observe").find("objective")) {
     const auto& [by, parameter] = only_entry(*observe);
@@ -269,7 +272,8 @@ JobConfig JobConfig::from(const Value& given) {
   if (const Value* target = checked.find("target")) config.target = target->as_real();
   if (config.observe_by == ObserveBy::never && (config.theory || config.target)) {
     throw ParamError(config.theory ? "observe.theory" : "target",
-                     "needs the objective, which `observe: {objective: never}` leaves out");
+                     "needs the objective, which this job does not observe: say "
+                     "`observe: {objective: {every_ticks: N}}`");
   }
   return config;
 }

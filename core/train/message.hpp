@@ -19,6 +19,7 @@ enum class MessageKind : std::uint8_t {
   observed = 8,    // weights of a replica's block, for an observation of the average
   updated = 9,     // a block update has ended: to row 0, which may admit another microbatch of RPD
   full_gradient = 10,  // of the full objective, on its way back to the stage before
+  evaluated = 11,      // the last stage is done with a part of an evaluation: to row 0
 };
 
 struct Message {
@@ -27,7 +28,7 @@ struct Message {
   Row to_row;
   Microbatch microbatch;  // of an observation its number, of a sync the round
   Replica replica;
-  WeightVersion weight_version;  // of the sender's block
+  WeightVersion weight_version;  // of the sender's block; of an evaluation its part
   Tick sent;
   Tick arrival;  // when the receiver may use it
   Tensor tensor;

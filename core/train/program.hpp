@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct ActionRecord {
 struct ObservationValue {
   std::int64_t observation = 0;
   double value = 0;
+  std::optional<double> validation = {};
 };
 
 struct RowReport {
@@ -66,7 +68,8 @@ struct RowFinal {
   Row row;
   std::vector<Tensor> weights;  // per replica that the row holds
   std::int64_t messages_sent = 0;
-  std::int64_t stash_bytes_max = 0;
+  std::int64_t stash_bytes_max = 0;       // weights and what forwards have kept
+  std::int64_t activation_bytes_max = 0;  // the latter alone
 };
 
 }  // namespace pipewright

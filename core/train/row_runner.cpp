@@ -96,6 +96,9 @@ void RowRunner::deliver(Message message) {
     case MessageKind::full_gradient:
       full_gradients_.push_back(std::move(message));
       return;
+    case MessageKind::evaluated:
+      --parts_under_way_;
+      return;
     case MessageKind::updated:
       if (setup_.rule) return tell_rule(message);
       sync_messages_.push_back(std::move(message));
@@ -134,6 +137,11 @@ void RowRunner::check_header(const Message& message) const {
       from = message.kind == MessageKind::release ? 0 : message.from_stage.value;
       shape = {1};
       break;
+    case MessageKind::evaluated:
+      if (parts_under_way_ == 0) refuse("no part of an evaluation is under way");
+      from = setup_.header.stages - 1;
+      shape = {1};
+      break;
     case MessageKind::weights:
     case MessageKind::average:
     case MessageKind::observed:
@@ -151,7 +159,12 @@ void RowRunner::check_header(const Message& message) const {
 }
 
 RowRunner::Step RowRunner::step() {
-  continue_observations();
+  const bool observed = continue_observations();
+  const Step step = next_step();
+  return observed && step != Step::finished ? Step::ran : step;
+}
+
+RowRunner::Step RowRunner::next_step() {
   if (!time_.has_come(clock_)) return Step::blocked;
   release();
   take_what_has_come();
@@ -324,10 +337,11 @@ bool RowRunner::forward(const Instruction& instruction) {
     return true;
   }
   stash_.push_back(std::move(stashed));
-  std::int64_t bytes = 0;
-  for (const VersionedBlock& one : setup_.blocks) bytes += one.bytes();
-  for (const Stashed& one : stash_) bytes += static_cast<std::int64_t>(one.saved.bytes());
-  stash_bytes_max_ = std::max(stash_bytes_max_, bytes);
+  std::int64_t kept = 0;
+  for (const Stashed& one : stash_) kept += static_cast<std::int64_t>(one.saved.bytes());
+  activation_bytes_max_ = std::max(activation_bytes_max_, kept);
+  for (const VersionedBlock& one : setup_.blocks) kept += one.bytes();
+  stash_bytes_max_ = std::max(stash_bytes_max_, kept);
   return true;
 }
 
@@ -460,6 +474,7 @@ RowFinal RowRunner::take_final() {
   }
   final.messages_sent = messages_sent_;
   final.stash_bytes_max = stash_bytes_max_;
+  final.activation_bytes_max = activation_bytes_max_;
   return final;
 }
 

@@ -95,6 +95,7 @@ class RowRunner {
   /// The block at an observation: pinned, or the average over the replicas.
   struct Observation {
     std::int64_t number = 0;
+    std::int64_t part = 0;  // the next to be evaluated
     std::uint64_t contents = 0;
     VersionedBlock::Pin pin;
     Tensor average;
@@ -144,6 +145,7 @@ class RowRunner {
                               std::optional<Replica> replica = std::nullopt);
   void check_header(const Message& message) const;
   bool execute(const Instruction& instruction);
+  Step next_step();
   std::vector<Message>& inbox_of(MessageKind kind) {
     return kind == MessageKind::activation ? activations_ : gradients_;
   }
@@ -170,11 +172,13 @@ class RowRunner {
   bool gather_for_sync(const Instruction& instruction);
   void average_blocks();
   void observe(const Instruction& instruction);
-  void continue_observations();
+  bool continue_observations();
+  bool continue_evaluation();
   bool complete(Observation& observation);
   void finish_average(Observation& observation);
   const Tensor& weights_of(const Observation& observation) const;
-  void evaluate(Observation observation, Tensor partial);
+  void evaluate(Tensor partial);
+  void end_evaluation();
   void give_full_gradient(Observation observation, Tensor back);
 
   RowSetup setup_;
@@ -195,6 +199,7 @@ class RowRunner {
   std::vector<Message> activations_, gradients_, sync_messages_;
   Fifo<Message> evaluations_;
   Fifo<Observation> observations_;
+  std::int64_t parts_under_way_ = 0;  // of evaluations, sent by row 0 and not yet at the last stage
   Fifo<Message> full_gradients_;
   Fifo<Observation> going_back_;  // evaluated; their full gradient has not come back yet
   std::vector<Stashed> stash_;
@@ -214,7 +219,7 @@ class RowRunner {
   std::uint64_t averaged_id_ = 0;
   RowReport report_;
   std::int64_t messages_sent_ = 0;
-  std::int64_t stash_bytes_max_ = 0;
+  std::int64_t stash_bytes_max_ = 0, activation_bytes_max_ = 0;
 };
 
 }  // namespace pipewright

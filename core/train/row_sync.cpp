@@ -24,10 +24,13 @@ Tensor difference(const Tensor& a, const Tensor& b) {
 
 /// Observations are taken in their order, from row to row. `where` is asked only for the error.
 template <class Where>
-void check_turn(const Message& message, std::int64_t number, const Where& where) {
-  if (message.microbatch.value == number) return;
-  throw ProtocolError(where() + " received observation " +
-                      std::to_string(message.microbatch.value) + ", not " + std::to_string(number));
+void check_turn(const Message& message, std::int64_t number, std::int64_t part,
+                const Where& where) {
+  const std::int64_t its_part = message.weight_version.value;
+  if (message.microbatch.value == number && its_part == part) return;
+  throw ProtocolError(where() + " received part " + std::to_string(its_part) + " of observation " +
+                      std::to_string(message.microbatch.value) + ", not part " +
+                      std::to_string(part) + " of " + std::to_string(number));
 }
 
 }  // namespace
@@ -195,28 +198,43 @@ bool RowRunner::complete(Observation& observation) {
   return true;
 }
 
-void RowRunner::continue_observations() {
-  const auto where = [this] { return describe(); };
-  while (!observations_.empty() && complete(observations_.front())) {
-    Tensor partial;
-    if (!is_first()) {
-      if (evaluations_.empty()) break;
-      check_turn(evaluations_.front(), observations_.front().number, where);
-      partial = std::move(evaluations_.front().tensor);
-      evaluations_.pop_front();
-    }
-    Observation observation = std::move(observations_.front());
-    observations_.pop_front();
-    evaluate(std::move(observation), std::move(partial));
+/// True when something could be done.
+bool RowRunner::continue_observations() {
+  bool moved = false;
+  // Of an evaluation in many parts one at a time: the actions have their turn in between.
+  while (continue_evaluation()) {
+    moved = true;
+    if (setup_.model->evaluation_parts() > 1) break;
   }
   while (!going_back_.empty() && !full_gradients_.empty()) {
-    check_turn(full_gradients_.front(), going_back_.front().number, where);
+    check_turn(full_gradients_.front(), going_back_.front().number, 0,
+               [this] { return describe(); });
     Tensor back = std::move(full_gradients_.front().tensor);
     full_gradients_.pop_front();
     Observation observation = std::move(going_back_.front());
     going_back_.pop_front();
     give_full_gradient(std::move(observation), std::move(back));
+    moved = true;
   }
+  return moved;
+}
+
+bool RowRunner::continue_evaluation() {
+  if (observations_.empty() || !complete(observations_.front())) return false;
+  if (is_first()) {
+    // What has been sent on and not been used up is bounded.
+    const std::int64_t under_way_max = 2 * std::int64_t{setup_.header.stages};
+    if (parts_under_way_ >= under_way_max) return false;
+    evaluate({});
+    return true;
+  }
+  if (evaluations_.empty()) return false;
+  check_turn(evaluations_.front(), observations_.front().number, observations_.front().part,
+             [this] { return describe(); });
+  Tensor partial = std::move(evaluations_.front().tensor);
+  evaluations_.pop_front();
+  evaluate(std::move(partial));
+  return true;
 }
 
 const Tensor& RowRunner::weights_of(const Observation& observation) const {
@@ -224,17 +242,35 @@ const Tensor& RowRunner::weights_of(const Observation& observation) const {
   return is_pinned ? setup_.blocks.front().weights(observation.pin) : observation.average;
 }
 
-/// A link of the chain that gives the full objective; the last stage begins the one back.
-void RowRunner::evaluate(Observation observation, Tensor partial) {
-  double value = 0;
-  partial = setup_.model->evaluate(weights_of(observation), observation.contents,
+/// A link of the chain that gives the full objective, for one part of it.
+void RowRunner::evaluate(Tensor partial) {
+  Observation& observation = observations_.front();
+  const std::int64_t parts = setup_.model->evaluation_parts();
+  const std::int64_t part = observation.part++;
+  const Microbatch number(observation.number);
+  Evaluation value;
+  partial = setup_.model->evaluate(part, weights_of(observation), observation.contents,
                                    std::move(partial), value);
-  if (is_last()) {
-    report_.values.push_back({observation.number, value});
-  } else {
-    send(MessageKind::evaluation, Row(setup_.row.value + 1), Microbatch(observation.number),
-         Replica(0), {}, clock_, std::move(partial));
+  if (!is_last()) {
+    send(MessageKind::evaluation, Row(setup_.row.value + 1), number, Replica(0),
+         WeightVersion(part), clock_, std::move(partial));
+    if (is_first() && parts > 1) ++parts_under_way_;
+  } else if (parts > 1 && !is_first()) {
+    send(MessageKind::evaluated, Row(0), number, Replica(0), WeightVersion(part), clock_,
+         Tensor::zeros(setup_.model->dtype(), {1}));
   }
+  if (part + 1 < parts) return;
+  if (is_last()) {
+    report_.values.push_back({observation.number, value.objective, value.validation});
+  }
+  end_evaluation();
+}
+
+/// The observation is over here, unless its full gradient is wanted: the last stage begins the
+/// chain back.
+void RowRunner::end_evaluation() {
+  Observation observation = std::move(observations_.front());
+  observations_.pop_front();
   if (setup_.theory && !is_last()) {
     going_back_.push_back(std::move(observation));
   } else if (setup_.theory) {

@@ -5,6 +5,7 @@
 
 #include "pipewright/v1/control.pb.h"
 #include "proto/codec/api_messages.hpp"
+#include "proto/codec/json.hpp"
 #include "proto/codec/utf8.hpp"
 #include "proto/codec/wire.hpp"
 
@@ -89,6 +90,7 @@ static void put(const RowReport& plain, v1::RowReport& message) {
   for (const ObservationValue& value : plain.values) {
     message.add_observation(count(value.observation));
     message.add_observation_value(value.value);
+    if (value.validation) message.add_validation_value(*value.validation);
   }
   for (const ObservationValue& gradient : plain.gradients) {
     message.add_gradient_observation(count(gradient.observation));
@@ -117,6 +119,10 @@ static RowReport get(const v1::RowReport& message) {
   if (message.observation_size() != message.observation_value_size()) {
     wire::refuse(name, "observation and observation_value differ in length");
   }
+  if (message.validation_value_size() != 0 &&
+      message.validation_value_size() != message.observation_size()) {
+    wire::refuse(name, "observation and validation_value differ in length");
+  }
   if (message.gradient_observation_size() != message.gradient_norm_sq_size()) {
     wire::refuse(name, "gradient_observation and gradient_norm_sq differ in length");
   }
@@ -138,6 +144,9 @@ static RowReport get(const v1::RowReport& message) {
   for (int i = 0; i < message.observation_size(); ++i) {
     plain.values.push_back({wire::count_from(message.observation(i), name, "observation"),
                             message.observation_value(i)});
+    if (message.validation_value_size() > 0) {
+      plain.values.back().validation = message.validation_value(i);
+    }
   }
   for (int i = 0; i < message.gradient_observation_size(); ++i) {
     plain.gradients.push_back(
@@ -159,6 +168,7 @@ static void put(const RowFinal& plain, v1::RowFinal& message) {
   }
   message.set_messages_sent(count(plain.messages_sent));
   message.set_stash_bytes_max(count(plain.stash_bytes_max));
+  message.set_activation_bytes_max(count(plain.activation_bytes_max));
 }
 
 static Tensor weights_from(const std::string& bytes, std::uint32_t weight_bytes) {
@@ -181,6 +191,8 @@ static RowFinal get(const v1::RowFinal& message) {
   }
   plain.messages_sent = wire::count_from(message.messages_sent(), name, "messages_sent");
   plain.stash_bytes_max = wire::count_from(message.stash_bytes_max(), name, "stash_bytes_max");
+  plain.activation_bytes_max =
+      wire::count_from(message.activation_bytes_max(), name, "activation_bytes_max");
   return plain;
 }
 
@@ -197,6 +209,8 @@ static void put(const ObjectiveShape& plain, v1::ObjectiveShape& message) {
   message.set_data_bytes(count(plain.data_bytes));
   if (plain.theory.smoothness) message.set_smoothness(*plain.theory.smoothness);
   if (plain.theory.optimum) message.set_optimum(*plain.theory.optimum);
+  message.set_tokens_per_batch(count(plain.tokens_per_batch));
+  if (!plain.facts.is_null()) message.set_facts_json(to_json(plain.facts));
 }
 
 static ObjectiveShape get(const v1::ObjectiveShape& message) {
@@ -218,6 +232,8 @@ static ObjectiveShape get(const v1::ObjectiveShape& message) {
   plain.data_bytes = wire::count_from(message.data_bytes(), name, "data_bytes");
   if (message.has_smoothness()) plain.theory.smoothness = message.smoothness();
   if (message.has_optimum()) plain.theory.optimum = message.optimum();
+  plain.tokens_per_batch = wire::count_from(message.tokens_per_batch(), name, "tokens_per_batch");
+  plain.facts = value_from_json(message.facts_json());
   return plain;
 }
 

@@ -210,7 +210,7 @@ class HeaderReader {
   std::int32_t small() {
     return static_cast<std::int32_t>(at_most(std::numeric_limits<std::int32_t>::max()));
   }
-  MessageKind kind() { return static_cast<MessageKind>(at_most(10)); }
+  MessageKind kind() { return static_cast<MessageKind>(at_most(11)); }
   DType type() { return static_cast<DType>(at_most(2)); }
 
   /// The padding, or a field that this version does not know.

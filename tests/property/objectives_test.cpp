@@ -258,8 +258,9 @@ TEST(EveryObjective, DescribesItsShapes) {
       EXPECT_EQ(static_cast<std::int64_t>(x.bytes()), shape.activation_bytes);
     }
     Tensor partial;
+    Evaluation value;
     for (std::size_t s = 0; s + 1 < chain.models.size(); ++s) {
-      partial = chain.models[s]->evaluate(chain.weights[s], 1, std::move(partial), loss);
+      partial = chain.models[s]->evaluate(0, chain.weights[s], 1, std::move(partial), value);
       EXPECT_EQ(static_cast<std::int64_t>(partial.bytes()), shape.evaluation_bytes);
     }
   });

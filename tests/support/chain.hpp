@@ -54,11 +54,15 @@ class Chain {
   }
 
   /// The full objective; `weights_id` as in StageModel::evaluate, for all stages.
-  double evaluate(std::uint64_t weights_id) {
-    double value = 0;
-    Tensor partial;
-    for (std::size_t s = 0; s < models.size(); ++s) {
-      partial = models[s]->evaluate(weights[s], weights_id, std::move(partial), value);
+  double evaluate(std::uint64_t weights_id) { return evaluation(weights_id).objective; }
+
+  Evaluation evaluation(std::uint64_t weights_id) {
+    Evaluation value;
+    for (std::int64_t part = 0; part < models.front()->evaluation_parts(); ++part) {
+      Tensor partial;
+      for (std::size_t s = 0; s < models.size(); ++s) {
+        partial = models[s]->evaluate(part, weights[s], weights_id, std::move(partial), value);
+      }
     }
     return value;
   }

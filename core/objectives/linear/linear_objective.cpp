@@ -79,15 +79,15 @@ class LinearStage : public StageModel {
     return dz;
   }
 
-  Tensor evaluate(const Tensor& weights, std::uint64_t weights_id, Tensor partial,
-                  double& value) override {
+  Tensor evaluate(std::int64_t /*part*/, const Tensor& weights, std::uint64_t weights_id,
+                  Tensor partial, Evaluation& value) override {
     if (share_.empty() || weights_id != share_id_) take_share(weights, weights_id);
     Tensor sum = add_share(std::move(partial));
     if (!is_last()) return sum;
     const Index n = common_.examples;
     const double* z = sum.empty() ? share_.data<double>() : sum.data<double>();
-    value = common_.loss.sum(z, targets_.data<double>(), n) / static_cast<double>(n);
-    if (common_.l2 > 0) value += common_.l2 / 2 * z[n];
+    value.objective = common_.loss.sum(z, targets_.data<double>(), n) / static_cast<double>(n);
+    if (common_.l2 > 0) value.objective += common_.l2 / 2 * z[n];
     evaluated_ = std::move(sum);
     return {};
   }
