@@ -1,6 +1,6 @@
 #include "proto/codec/api_messages.hpp"
 
-#include "proto/codec/utf8.hpp"
+#include "core/base/utf8.hpp"
 #include "proto/codec/wire.hpp"
 
 namespace pipewright {

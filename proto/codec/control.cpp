@@ -3,10 +3,10 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/utf8.hpp"
 #include "pipewright/v1/control.pb.h"
 #include "proto/codec/api_messages.hpp"
 #include "proto/codec/json.hpp"
-#include "proto/codec/utf8.hpp"
 #include "proto/codec/wire.hpp"
 
 namespace pipewright {

@@ -1,8 +1,8 @@
 #include "proto/codec/pool.hpp"
 
+#include "core/base/utf8.hpp"
 #include "pipewright/v1/pool.pb.h"
 #include "proto/codec/api_messages.hpp"
-#include "proto/codec/utf8.hpp"
 #include "proto/codec/wire.hpp"
 
 namespace pipewright {

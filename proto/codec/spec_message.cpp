@@ -6,8 +6,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "proto/codec/limits.hpp"
-#include "proto/codec/utf8.hpp"
 #include "proto/codec/wire.hpp"
 
 namespace pipewright {

@@ -7,8 +7,8 @@
 #include <google/protobuf/message.h>
 
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "proto/codec/api.hpp"
-#include "proto/codec/utf8.hpp"
 
 namespace pipewright::wire {
 
