@@ -21,11 +21,6 @@ void add_to(Tensor& sum, const Tensor& more) {
   }
 }
 
-double norm_of(const Tensor& tensor) {
-  if (tensor.dtype() == DType::float32) return vec<float>(tensor).cast<double>().norm();
-  return vec<double>(tensor).norm();
-}
-
 void divide(Tensor& sum, int by) {
   if (sum.dtype() == DType::float32) {
     vec<float>(sum) /= static_cast<float>(by);

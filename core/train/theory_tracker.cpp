@@ -9,14 +9,14 @@ namespace pipewright {
 
 TheoryTracker::TheoryTracker(const JobConfig& job, const ObjectiveTheory& known)
     : known_(known), stages_(job.schedule_header().stages) {
-  const OptimizerKind& optimizer = optimizers().at(job.optimizer_kind);
-  const auto step =
-      optimizer.plain_step ? optimizer.plain_step(job.optimizer) : std::optional<double>();
+  const auto step = plain_step(optimizers().at(job.optimizer_kind), job.optimizer);
   step_ = step.value_or(0);
   if (!known_.smoothness || !known_.optimum) {
     bound_left_out_ = "smoothness or optimum of the objective is not known";
   } else if (!step) {
-    bound_left_out_ = "it is for plain SGD with a step above 0: no momentum, no weight decay";
+    bound_left_out_ =
+        "it is for plain SGD with a constant step above 0: no momentum, no weight decay, no "
+        "clipping";
   } else if (job.schedule_header().replicas > 1) {
     bound_left_out_ = "it is not for the average of replicas";
   }

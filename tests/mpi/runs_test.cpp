@@ -131,6 +131,39 @@ TEST(SameBytes, WithTheory) {
   expect_same_bytes(rpd);
 }
 
+const char* const adamw =
+    "{adamw: {learning_rate: 0.05, weight_decay: 0.02, clip_norm: 0.8, learning_rate_schedule:"
+    " {warm_up_cosine: {warm_up: 3, updates: 20, final: 0.1}}}}";
+
+std::vector<ScheduleCase> cases_for_adamw() {
+  return {
+      {"pipedream", parameters_from("{stages: 4, microbatches: 60}")},
+      {"rpd", parameters_from("{stages: 4, updates: 90, delay_max: 14, in_flight_max: 6}")},
+      {"local_sgd", parameters_from("{stages: 3, replicas: 4, local_steps: 2, microbatches: 30}")},
+      {"local_sgd", parameters_from("{stages: 2, replicas: 3, local_steps: 2, microbatches: 30,"
+                                    " placement: spread, outer: {sgd: {learning_rate: 0.7,"
+                                    " momentum: 0.5}}}")}};
+}
+
+TEST(SameBytes, QuadraticWithAdamWClippedAndWithASchedule) {
+  for (const ScheduleCase& one : cases_for_adamw()) {
+    SCOPED_TRACE(name_of(one));
+    Value job = job_with(one);
+    job.set("optimizer", parameters_from(adamw));
+    expect_same_bytes(job);
+  }
+}
+
+TEST(SameBytes, LogisticWithAdamWClippedAndWithASchedule) {
+  PIPEWRIGHT_NEEDS_SHARED("golden/logistic_tiny_X.npy");
+  for (const ScheduleCase& one : cases_for_adamw()) {
+    SCOPED_TRACE(name_of(one));
+    Value job = golden_job("logistic_tiny", "logistic", 5, one.kind, one.parameters, 0.2);
+    job.set("optimizer", parameters_from(adamw));
+    expect_same_bytes(job);
+  }
+}
+
 TEST(SameBytes, EveryScheduleOfTheRegistry) {
   for (const ScheduleCase& one : all_schedule_cases()) {
     SCOPED_TRACE(name_of(one));

@@ -11,13 +11,12 @@ namespace {
 
 using testing::HasSubstr;
 
-std::unique_ptr<Optimizer> sgd(double rate, double momentum = 0, double decay = 0,
-                               bool nesterov = false) {
+std::unique_ptr<Optimizer> sgd(double rate) {
   Value parameters = Value::map();
   parameters.set("learning_rate", rate);
-  parameters.set("momentum", momentum);
-  parameters.set("weight_decay", decay);
-  parameters.set("nesterov", nesterov);
+  parameters.set("momentum", 0.0);
+  parameters.set("weight_decay", 0.0);
+  parameters.set("nesterov", false);
   return optimizers().at("sgd").make(parameters);
 }
 
@@ -66,26 +65,6 @@ TEST(VersionedBlockDeath, AnUnpinnedVersionIsNotReadAgain) {
   const auto pin = block.pin();
   block.unpin(pin);
   EXPECT_DEATH(block.weights(pin), "pinned version 0");
-}
-
-// torch.optim.SGD, by hand: g' = g + wd w, v = mu v + g', w -= lr v (Nesterov: lr (g' + mu v)).
-TEST(Sgd, MomentumAndWeightDecayAreThoseOfPyTorch) {
-  VersionedBlock plain(vector_of({1}), sgd(0.1, 0.9, 0.5));
-  VersionedBlock nesterov(vector_of({1}), sgd(0.1, 0.9, 0.5, true));
-  double w = 1, v = 0, wn = 1, vn = 0;
-  for (const double g : {1.0, -2.0, 0.25}) {
-    Tensor gradient = vector_of({g});
-    plain.update(gradient);
-    gradient = vector_of({g});
-    nesterov.update(gradient);
-    v = 0.9 * v + (g + 0.5 * w);
-    w -= 0.1 * v;
-    const double gn = g + 0.5 * wn;
-    vn = 0.9 * vn + gn;
-    wn -= 0.1 * (gn + 0.9 * vn);
-  }
-  EXPECT_DOUBLE_EQ(values_of(plain.weights())[0], w);
-  EXPECT_DOUBLE_EQ(values_of(nesterov.weights())[0], wn);
 }
 
 Value small_job() {
