@@ -62,6 +62,17 @@ struct RowReport {
   std::int64_t bytes_to_next = 0;  // sent since the last report
   std::int64_t bytes_to_previous = 0;
   std::vector<Tick> observed;  // real clock: end of the action before each observation executed
+
+  /// Keeps the storage of the lists.
+  void clear() {
+    records.clear();
+    losses.clear();
+    values.clear();
+    gradients.clear();
+    update_norms.clear();
+    observed.clear();
+    bytes_to_next = bytes_to_previous = 0;
+  }
 };
 
 struct RowFinal {

@@ -455,10 +455,11 @@ void RowRunner::update(const Instruction& instruction) {
   }
 }
 
-RowReport RowRunner::take_report() {
-  RowReport report = std::exchange(report_, {});
-  report_.row = setup_.row;
-  return report;
+RowReport RowRunner::take_report(RowReport spare) {
+  spare.clear();
+  std::swap(report_, spare);
+  spare.row = setup_.row;
+  return spare;
 }
 
 RowFinal RowRunner::take_final() {

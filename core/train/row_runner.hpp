@@ -63,8 +63,8 @@ class RowRunner {
   /// when it waits for no time.
   std::optional<Tick> wakes_at() const;
 
-  /// What has been done since the last report.
-  RowReport take_report();
+  /// What has been done since the last report. The next one is put into the storage of `spare`.
+  RowReport take_report(RowReport spare = {});
   bool has_report() const {
     return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty() ||
            !report_.gradients.empty();

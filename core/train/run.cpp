@@ -45,7 +45,10 @@ class LocalRows : public Outbox {
           break;
         }
       }
-      if (row->has_report()) control.on_report(row->take_report());
+      if (row->has_report()) {
+        report_ = row->take_report(std::move(report_));
+        control.on_report(report_);
+      }
     }
     // What a row does for observations is no step, but another row may wait for it.
     return moved || sent_;
@@ -58,6 +61,7 @@ class LocalRows : public Outbox {
  private:
   const VirtualClock time_;
   std::vector<std::unique_ptr<RowRunner>> rows_;
+  RowReport report_;
   bool sent_ = false;
 };
 

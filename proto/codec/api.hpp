@@ -94,8 +94,7 @@ enum class Series {
   gradient_norm_sq = 3,
   gradient_norm_sq_mean = 4,
   bound = 5,
-  gap = 6,
-  validation = 7
+  gap = 6
 };
 
 struct Point {

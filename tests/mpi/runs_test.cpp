@@ -6,6 +6,7 @@
 #include "core/schedule/csv.hpp"
 #include "proto/codec/job_file.hpp"
 #include "tests/mpi/pool_runs.hpp"
+#include "tests/support/language_model.hpp"
 #include "tests/support/schedule_cases.hpp"
 
 namespace pipewright {
@@ -13,9 +14,8 @@ namespace {
 
 /// Bytes that each row has sent to each neighbour are those of the schedule's sends: every F but
 /// the last stage's, and every B above the lowest stage that the microbatch comes back to.
-void expect_counted_sends(const Value& summary, const std::string& folder) {
-  static constexpr std::int64_t message_bytes =
-      5 * sizeof(double);  // a batch, in all of these jobs
+void expect_counted_sends(const Value& summary, const std::string& folder,
+                          std::int64_t message_bytes) {
   std::ifstream in(folder + "/schedule.csv");
   const Schedule schedule = read_csv(in, "schedule.csv");
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> expected, counted;
@@ -41,7 +41,7 @@ void expect_counted_sends(const Value& summary, const std::string& folder) {
 }
 
 /// Runs `job` on all ranks and, on rank 0, compares its files with those of a run in one process.
-void expect_same_bytes(const Value& job) {
+void expect_same_bytes(const Value& job, std::int64_t message_bytes = 5 * sizeof(double)) {
   const TemporaryFolder folder;
   const auto result = run_on_ranks(job, folder / "ranks");
   if (!result) return;
@@ -55,7 +55,7 @@ void expect_same_bytes(const Value& job) {
     EXPECT_FALSE(ranks.empty()) << name;
     EXPECT_TRUE(ranks == bytes_of((folder / "alone") + "/" + name)) << name << " differs";
   }
-  expect_counted_sends(result->summary, folder / "ranks");
+  expect_counted_sends(result->summary, folder / "ranks", message_bytes);
 }
 
 Value generated(int stages, int microbatches, const char* more = "{}") {
@@ -81,6 +81,15 @@ TEST(SameBytes, LogisticOfFourStages) {
   PIPEWRIGHT_NEEDS_SHARED("golden/logistic_tiny_X.npy");
   expect_same_bytes(
       golden_job("logistic_tiny", "logistic", 5, "pipedream", pipedream_parameters(4, 48), 0.2));
+}
+
+TEST(SameBytes, LanguageModelOfFourStages) {
+  PIPEWRIGHT_NEEDS_SHARED("golden/lm_tiny.json");
+  static constexpr std::int64_t message_bytes = 4 * 16 * 32 * sizeof(float);
+  expect_same_bytes(lm_tiny_job("pipedream"), message_bytes);
+  for (const int local_steps : {1, 4}) {
+    expect_same_bytes(lm_tiny_job("local_sgd", 4, local_steps), message_bytes);
+  }
 }
 
 TEST(SameBytes, OneStage) {

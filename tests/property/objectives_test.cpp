@@ -49,6 +49,9 @@ MemoryFiles test_files() {
   files.put("X.npy", npy_bytes("(11, 5)", x));
   files.put("y.npy", npy_bytes("(11,)", labels));
   files.put("a.libsvm", libsvm);
+  std::vector<double> tokens;
+  for (int i = 0; i < examples * 4 + 1; ++i) tokens.push_back((i * i + i / 7) % 7);
+  files.put("tokens.npy", npy_bytes("(45,)", tokens));
   return files;
 }
 
@@ -75,7 +78,20 @@ std::map<std::string, Problems> problems() {
     all["logistic"].cases.push_back(
         {"sparse with l2" + b, map_of({{"data", libsvm}, {"l2", 0.3}, {"batch_size", batch_size}}),
          0.3});
+    const Value tokens = map_of({{"tokens_npy", "tokens.npy"}});
+    for (const bool recompute : {false, true}) {
+      all["transformer"].cases.push_back(
+          {(recompute ? "recomputed" : "kept") + b, map_of({{"data", tokens},
+                                                            {"batch_size", batch_size},
+                                                            {"sequence_length", 4},
+                                                            {"embedding", 6},
+                                                            {"heads", 3},
+                                                            {"recompute", recompute}})});
+    }
   }
+  // float32: the differences of two losses have few digits left.
+  all["transformer"].step = 1e-3;
+  all["transformer"].tolerance = 2e-3;
   return all;
 }
 

@@ -1,4 +1,5 @@
-// Counts calls of operator new: link heap_count.cpp into the test program.
+// Counts calls of malloc and its like, so of operator new too: link heap_count.cpp into the test
+// program.
 #pragma once
 
 namespace pipewright {
