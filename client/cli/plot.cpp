@@ -201,7 +201,7 @@ void add_plot(Program& program) {
   command
       ->add_option("--series", options->choice.series,
                    "What is drawn, repeatable: objective (unless said otherwise), loss of the last "
-                   "stage, gap, or a column of theory.csv such as gradient_norm_sq, "
+                   "stage, validation, gap, or a column of theory.csv such as gradient_norm_sq, "
                    "gradient_norm_sq_mean, bound; of a CSV file its columns, by default all")
       ->type_name("NAME")
       ->allow_extra_args(false);

@@ -217,6 +217,7 @@ std::string LineWriter::on_run_state(std::uint32_t run, const StateChange& chang
 }
 
 std::string LineWriter::on_point(const Point& point) {
+  if (point.series == Series::validation) return thin(validation_, point);
   if (point.series != Series::objective && point.series != Series::last_stage_loss) return {};
   // The loss is written only for jobs without an objective.
   if (point.series == Series::objective) {
@@ -249,7 +250,7 @@ std::string LineWriter::on_total(std::int64_t ticks_total) {
   if (ticks_total <= 0 || ticks_total_ > 0) return {};
   ticks_total_ = ticks_total;
   std::string out;
-  for (Thinned* series : {&objective_, &loss_}) {
+  for (Thinned* series : {&objective_, &validation_, &loss_}) {
     for (const Point& point : std::exchange(series->held, {})) out += thin(*series, point);
   }
   return out;
@@ -258,7 +259,7 @@ std::string LineWriter::on_total(std::int64_t ticks_total) {
 /// The run is over: the newest points, if they were passed over.
 std::string LineWriter::flush() {
   std::string out;
-  for (Thinned* series : {&objective_, &loss_}) {
+  for (Thinned* series : {&objective_, &validation_, &loss_}) {
     if (!series->newest) continue;
     out += on_total(std::max<std::int64_t>(series->newest->tick, 1));
     if (!series->newest_written) out += text(*series->newest);
@@ -269,10 +270,11 @@ std::string LineWriter::flush() {
 
 std::string LineWriter::text(const Point& point) const {
   std::string out = "job " + std::to_string(job_) + ": tick " + std::to_string(point.tick);
-  if (point.series == Series::objective) {
-    out += "  updates " + std::to_string(point.updates) + "  objective ";
-  } else {
+  if (point.series == Series::last_stage_loss) {
     out += "  microbatch " + std::to_string(point.microbatch) + "  last-stage loss ";
+  } else {
+    out += "  updates " + std::to_string(point.updates) +
+           (point.series == Series::validation ? "  validation " : "  objective ");
   }
   return out + format_short(point.value, 6) + "\n";
 }

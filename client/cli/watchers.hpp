@@ -63,7 +63,7 @@ class LineWriter {
   static constexpr std::int64_t steps = 20;
   std::uint32_t job_;
   std::int64_t ticks_total_;
-  Thinned objective_, loss_;
+  Thinned objective_, validation_, loss_;
   std::int64_t runs_total_;
   std::int64_t runs_ended_ = 0;
 };

@@ -27,14 +27,16 @@ ResultFiles::ResultFiles(std::string folder)
   objective_.pending = "tick,updates,value\n";
   loss_.pending = "tick,microbatch,value\n";
   timeline_.pending = "stage,kind,microbatch,replica,start,end\n";
-  // One of an earlier run must not stand beside this one's curve.
-  std::remove((folder_ + "/theory.csv").c_str());
+  // Those of an earlier run must not stand beside this one's curve.
+  for (const char* name : {"/validation.csv", "/theory.csv"}) {
+    std::remove((folder_ + name).c_str());
+  }
 }
 
 const std::vector<std::string>& ResultFiles::names() {
   static const std::vector<std::string> names{
-      "objective.csv", "last_stage_loss.csv", "schedule.csv", "timeline.csv",
-      "theory.csv",    "weights.npy",         "summary.json"};
+      "objective.csv",  "last_stage_loss.csv", "schedule.csv", "timeline.csv",
+      "validation.csv", "theory.csv",          "weights.npy",  "summary.json"};
   return names;
 }
 
@@ -94,13 +96,25 @@ void ResultFiles::loss(Tick tick, Microbatch microbatch, double value) {
 }
 
 void ResultFiles::objective(Tick tick, UpdateCount updates, double value) {
-  append_number(objective_.pending, tick.value);
-  objective_.pending += ',';
-  append_number(objective_.pending, updates.value);
-  objective_.pending += ',';
-  append_number(objective_.pending, value);
-  objective_.pending += '\n';
-  flush_if_full(objective_);
+  append_point(objective_, tick, updates, value);
+}
+
+void ResultFiles::validation(Tick tick, UpdateCount updates, double value) {
+  if (!validation_) {
+    validation_ = open("validation.csv");
+    validation_->pending = "tick,updates,value\n";
+  }
+  append_point(*validation_, tick, updates, value);
+}
+
+void ResultFiles::append_point(TextFile& file, Tick tick, UpdateCount updates, double value) {
+  append_number(file.pending, tick.value);
+  file.pending += ',';
+  append_number(file.pending, updates.value);
+  file.pending += ',';
+  append_number(file.pending, value);
+  file.pending += '\n';
+  flush_if_full(file);
 }
 
 void ResultFiles::theory(const TheoryRow& row) {
@@ -124,6 +138,7 @@ void ResultFiles::theory(const TheoryRow& row) {
 
 void ResultFiles::finish(const Value& summary, const Tensor& weights) {
   for (TextFile* file : {&objective_, &loss_, &schedule_, &timeline_}) close(*file);
+  if (validation_) close(*validation_);
   if (theory_) close(*theory_);
   const std::string weights_path = folder_ + "/weights.npy";
   // Those of an earlier run must not stand beside this one's curve.

@@ -1,6 +1,6 @@
 // The files that a run leaves (DESIGN.md section 9): objective.csv, last_stage_loss.csv,
-// schedule.csv, timeline.csv and (of runs that ask for it) theory.csv while it goes, weights.npy
-// and summary.json at its end.
+// schedule.csv, timeline.csv and (of runs that have them) validation.csv and theory.csv while it
+// goes, weights.npy and summary.json at its end.
 #pragma once
 
 #include <fstream>
@@ -20,6 +20,7 @@ class ResultFiles : public RunSink {
   void action(const TimelineEntry& entry) override;
   void loss(Tick tick, Microbatch microbatch, double value) override;
   void objective(Tick tick, UpdateCount updates, double value) override;
+  void validation(Tick tick, UpdateCount updates, double value) override;
   void theory(const TheoryRow& row) override;
 
   /// Writes what comes at the end (no weights if `weights` is empty) and closes all. Throws
@@ -36,12 +37,13 @@ class ResultFiles : public RunSink {
     std::string pending;
   };
   TextFile open(const char* name);
+  void append_point(TextFile& file, Tick tick, UpdateCount updates, double value);
   void flush_if_full(TextFile& file);
   void close(TextFile& file);
 
   std::string folder_;
   TextFile objective_, loss_, schedule_, timeline_;
-  std::optional<TextFile> theory_;  // from its first row on
+  std::optional<TextFile> validation_, theory_;  // from their first rows on
 };
 
 }  // namespace pipewright

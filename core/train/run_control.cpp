@@ -113,7 +113,9 @@ void RunControl::begin_feeding() {
     planner_ =
         std::make_unique<Simulator>(job_.make_schedule(shape_.batches), job_.cost, job_.link);
   }
-  stability_ = Stability(totals_.observations);
+  stability_ = job_.observe_by == ObserveBy::never
+                   ? Stability(totals_.microbatches, Stability::Of::losses)
+                   : Stability(totals_.observations);
   for (RunSink* sink : sinks_) sink->begin(header_);
 }
 
@@ -333,6 +335,7 @@ void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) 
     const double loss = row.losses.front();
     row.losses.pop_front();
     loss_last_ = loss;
+    if (job_.observe_by == ObserveBy::never) stability_.add(entry.end, loss);
     for (RunSink* sink : sinks_) sink->loss(entry.end, entry.action.microbatch, loss);
     check_finite(loss, entry.end, "the loss of the last stage");
   }
@@ -369,9 +372,10 @@ bool RunControl::emit_observation(const Awaited& awaited) {
                           " came where number " + std::to_string(awaited.observation) +
                           " was to come");
     }
-    return observed.value;
+    return observed;
   };
-  const double value = take(values_);
+  const ObservationValue observed = take(values_);
+  const double value = observed.value;
   if (!objective_first_) objective_first_ = value;
   stability_.add(tick, value);
   objective_last_ = value;
@@ -381,11 +385,19 @@ bool RunControl::emit_observation(const Awaited& awaited) {
   for (RunSink* sink : sinks_) sink->objective(tick, updates, value);
   if (theory_) {
     const std::int64_t delay = std::max<std::int64_t>(0, metrics_.versions().delay().max());
-    const TheoryRow row = theory_->observe(tick, updates, value, take(gradients_), delay);
+    const TheoryRow row = theory_->observe(tick, updates, value, take(gradients_).value, delay);
     for (RunSink* sink : sinks_) sink->theory(row);
   }
   check_finite(value, tick, "the objective");
+  if (observed.validation) note_validation(tick, updates, *observed.validation);
   return true;
+}
+
+void RunControl::note_validation(Tick tick, UpdateCount updates, double value) {
+  validation_last_ = value;
+  if (!validation_best_ || value < *validation_best_) validation_best_ = value;
+  for (RunSink* sink : sinks_) sink->validation(tick, updates, value);
+  if (!divergence_) check_finite(value, tick, "the loss on the validation data");
 }
 
 /// All that has ended by the observation, in the global order, has been counted by now.

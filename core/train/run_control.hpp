@@ -33,6 +33,8 @@ class RunSink {
   virtual void loss(Tick, Microbatch, double) {}
   /// The full objective with every update that had ended by `tick`.
   virtual void objective(Tick, UpdateCount, double) {}
+  /// After each objective of a run with validation data: the same over that data.
+  virtual void validation(Tick, UpdateCount, double) {}
   /// After each objective of a run with theory.
   virtual void theory(const TheoryRow&) {}
 };
@@ -133,8 +135,10 @@ class RunControl {
   void emit_action(const TimelineEntry& entry, WeightVersion version);
   bool emit_observation(const Awaited& awaited);
   std::optional<Tick> measured_tick_of_observation() const;
+  void note_validation(Tick tick, UpdateCount updates, double value);
   void note_target(Tick tick, std::int64_t updates, double value);
   Value target_value() const;
+  Value perplexity_value() const;
   void check_finite(double value, Tick tick, const char* what);
 
   JobConfig job_;
@@ -165,6 +169,7 @@ class RunControl {
   std::optional<TheoryTracker> theory_;
   std::optional<Reached> target_;
   std::optional<double> objective_first_, objective_last_, objective_best_, loss_last_;
+  std::optional<double> validation_last_, validation_best_;
 };
 
 }  // namespace pipewright

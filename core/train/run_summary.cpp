@@ -1,4 +1,6 @@
 // What a run's summary says, from what its coordinator has counted.
+#include <cmath>
+
 #include "core/train/plan_value.hpp"
 #include "core/train/run_control.hpp"
 
@@ -18,8 +20,27 @@ Value RunControl::target_value() const {
   return value;
 }
 
+namespace {
+
+Value number(const std::optional<double>& value) {
+  return value ? Value(*value) : Value();
+}
+
+}  // namespace
+
+/// exp of the losses of a language model, which are nats per token.
+Value RunControl::perplexity_value() const {
+  Value value = Value::map();
+  const auto set = [&](const char* key, const std::optional<double>& loss) {
+    value.set(key, loss ? Value(std::exp(*loss)) : Value());
+  };
+  set("last_stage", loss_last_);
+  set("objective", objective_last_);
+  set("validation", validation_last_);
+  return value;
+}
+
 Value RunControl::summary() const {
-  const auto number = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
   Value value = Value::map();
   value.set("name", job_.name);
   value.set("objective", job_.objective_kind);
@@ -31,7 +52,16 @@ Value RunControl::summary() const {
   value.set("objective_first", number(objective_first_));
   value.set("objective_last", number(objective_last_));
   value.set("objective_best", number(objective_best_));
+  if (validation_last_) {
+    value.set("validation_last", number(validation_last_));
+    value.set("validation_best", number(validation_best_));
+  }
   value.set("last_stage_loss", number(loss_last_));
+  if (shape_.tokens_per_batch > 0) {
+    value.set("perplexity", perplexity_value());
+    value.set("tokens", metrics_.microbatches() * shape_.tokens_per_batch);
+  }
+  if (!shape_.facts.is_null()) value.set("objective_facts", shape_.facts);
   if (job_.target) value.set("target", target_value());
   if (theory_) value.set("theory", theory_->to_value());
   if (divergence_) {
@@ -67,9 +97,12 @@ Value RunControl::summary() const {
     Value& stage = value.find("per_stage")
                        ->as_list()[static_cast<std::size_t>(
                            header_.stage_of(Row(static_cast<std::int32_t>(r))).value)];
-    const Value* before = stage.find("stash_bytes_max");
-    stage.set("stash_bytes_max",
-              (before != nullptr ? before->as_integer() : 0) + rows_[r].final->stash_bytes_max);
+    const auto add_bytes = [&](const char* key, std::int64_t bytes) {
+      const Value* before = stage.find(key);
+      stage.set(key, (before != nullptr ? before->as_integer() : 0) + bytes);
+    };
+    add_bytes("stash_bytes_max", rows_[r].final->stash_bytes_max);
+    add_bytes("activation_bytes_max", rows_[r].final->activation_bytes_max);
   }
   // Formulas are of whole runs, and of the times of the plan.
   if (divergence_ || measured_) value.set("known", Value::list());

@@ -7,9 +7,8 @@
 
 namespace pipewright {
 
-Stability::Stability(std::int64_t observations)
-    : expected_(observations),
-      tail_(std::min(observations, std::max<std::int64_t>(2, observations / 4))) {}
+Stability::Stability(std::int64_t values, Of of)
+    : of_(of), expected_(values), tail_(std::min(values, std::max<std::int64_t>(2, values / 4))) {}
 
 void Stability::add(Tick tick, double value) {
   if (seen_ == 0) first_ = value;
@@ -28,10 +27,12 @@ double Stability::mean_of_half(int half) const {
 std::string Stability::why_unstable(const std::string& fault) const {
   if (!fault.empty()) return fault;
   if (blow_up_) {
-    return "the objective is " + format_number(blow_up_->value) + " at tick " +
+    return std::string(of_ == Of::objective ? "the objective" : "the loss of the last stage") +
+           " is " + format_number(blow_up_->value) + " at tick " +
            std::to_string(blow_up_->tick.value) + ", more than " + format_number(blow_up_factor) +
            " times its first value " + format_number(first_);
   }
+  if (of_ == Of::losses) return "";
   const double before = mean_of_half(0);
   const double after = mean_of_half(1);
   if (after - before > rise_relative * std::abs(before) + rise_floor * std::abs(first_)) {
@@ -52,6 +53,7 @@ void Stability::describe(Value& summary, const std::string& fault) const {
   }
   Value tail;
   if (fault.empty() && tail_is_complete()) {
+    tail.set("of", of_ == Of::objective ? "objective" : "last_stage_loss");
     tail.set("from_tick", tail_from_.value);
     tail.set("observations", tail_);
     tail.set("mean", (sums_[0] + sums_[1]) / static_cast<double>(tail_));

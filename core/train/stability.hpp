@@ -1,5 +1,7 @@
 // Whether a run was stable, from the values of its objective as they come: no blow-up, and no rise
-// in its tail. Keeps sums, not values. docs/sweeps.md gives the rule in words.
+// in its tail. Of a run that observes no objective the losses of its last stage say it; these are
+// of single batches and go up and down, so no rise is seen in them. Keeps sums, not values.
+// docs/sweeps.md gives the rule in words.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +22,18 @@ class Stability {
   static constexpr double rise_relative = 1e-3;
   static constexpr double rise_floor = 1e-9;
 
+  enum class Of : std::uint8_t { objective, losses };
+
   Stability() = default;
-  /// Of a run whose objective is taken `observations` times. Its tail is the last quarter of them,
-  /// at least two.
-  explicit Stability(std::int64_t observations);
+  /// Of a run with so many values. Its tail is the last quarter of them, at least two.
+  explicit Stability(std::int64_t values, Of of = Of::objective);
 
   void add(Tick tick, double value);
 
-  /// Sets `stable`, `unstable_because` where it is not, and `tail` {from_tick, observations, mean,
-  /// rise}; null for what is not known, because there was no objective or the run has ended before
-  /// its tail. `fault` says where and why values were not finite, empty if they were.
+  /// Sets `stable`, `unstable_because` where it is not, and `tail` {of: objective|last_stage_loss,
+  /// from_tick, observations, mean, rise}; null for what is not known, because there were too few
+  /// values or the run has ended before its tail. `fault` says where and why values were not
+  /// finite, empty if they were.
   void describe(Value& summary, const std::string& fault) const;
 
  private:
@@ -37,9 +41,10 @@ class Stability {
   double mean_of_half(int half) const;
   std::string why_unstable(const std::string& fault) const;
 
+  Of of_ = Of::objective;
   std::int64_t expected_ = 0;
   std::int64_t seen_ = 0;
-  std::int64_t tail_ = 0;  // observations of it
+  std::int64_t tail_ = 0;  // values of it
   double first_ = 0;
   double sums_[2] = {0, 0};  // of the halves of the tail
   Tick tail_from_{0};

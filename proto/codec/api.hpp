@@ -94,7 +94,8 @@ enum class Series {
   gradient_norm_sq = 3,
   gradient_norm_sq_mean = 4,
   bound = 5,
-  gap = 6
+  gap = 6,
+  validation = 7
 };
 
 struct Point {

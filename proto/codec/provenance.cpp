@@ -115,6 +115,9 @@ std::unique_ptr<std::istream> HashingFiles::open(const std::string& path) {
 void add_provenance(Value& summary, const Value& checked_job, const std::vector<HashedFile>& data,
                     double wall_seconds) {
   summary.set("wall_seconds", wall_seconds);
+  if (const Value* tokens = summary.find("tokens"); tokens != nullptr && wall_seconds > 0) {
+    summary.set("tokens_per_second", static_cast<double>(tokens->as_integer()) / wall_seconds);
+  }
   Value program = Value::map();
   program.set("version", program_version());
   program.set("commit", program_commit());

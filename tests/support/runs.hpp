@@ -26,12 +26,15 @@ class Recorder : public RunSink {
   void objective(Tick tick, UpdateCount updates, double value) override {
     curve.push_back({tick.value, updates.value, value});
   }
-
+  void validation(Tick tick, UpdateCount updates, double value) override {
+    validation_curve.push_back({tick.value, updates.value, value});
+  }
   void theory(const TheoryRow& row) override { theory_rows.push_back(row); }
 
   std::vector<TimelineEntry> timeline;
   std::vector<CurveRow> losses;  // `updates` holds the microbatch
   std::vector<CurveRow> curve;
+  std::vector<CurveRow> validation_curve;
   std::vector<TheoryRow> theory_rows;
 };
 

@@ -35,7 +35,8 @@ TEST(Stability, TheTailIsTheLastQuarterOfTheObservations) {
   EXPECT_EQ(summary.at("stable"), Value(true));
   EXPECT_FALSE(summary.has("unstable_because"));
   EXPECT_EQ(to_json(summary.at("tail"), -1),
-            R"({"from_tick":90,"observations":3,"mean":2.6666666666666665,"rise":-2})");
+            R"({"of":"objective","from_tick":90,"observations":3,"mean":2.6666666666666665,)"
+            R"("rise":-2})");
 }
 
 TEST(Stability, TheTailHasTwoObservationsAtLeast) {
@@ -106,15 +107,35 @@ TEST(Stability, OfARunIsThatOfItsCurve) {
   EXPECT_NEAR(tail.at("mean").as_real(), sum / static_cast<double>(count), 1e-15);
 }
 
-TEST(Stability, OfARunIsFalseWhenItGrowsAndUnknownWithoutAnObjective) {
+TEST(Stability, OfARunIsFalseWhenItGrows) {
   Recorder recorder;
   const Value grown = run_job(quadratic_job(1e3), recorder).summary;
   EXPECT_TRUE(grown.at("diverged").is_map());
   EXPECT_EQ(grown.at("stable"), Value(false));
   EXPECT_THAT(grown.at("unstable_because").as_text(), HasSubstr("at tick"));
+}
+
+TEST(Stability, OfARunWithoutAnObjectiveIsThatOfItsLosses) {
+  Recorder recorder;
   Value job = quadratic_job(0.02);
   set_path(job, "observe.objective", "never");
-  EXPECT_TRUE(run_job(job, recorder).summary.at("stable").is_null());
+  const Value summary = run_job(job, recorder).summary;
+  EXPECT_EQ(summary.at("stable"), Value(true));
+  EXPECT_EQ(summary.at("tail").at("of"), Value("last_stage_loss"));
+  ASSERT_EQ(recorder.losses.size(), 60U);
+  double sum = 0;
+  for (std::size_t i = 45; i < 60; ++i) sum += recorder.losses[i].value;
+  EXPECT_EQ(summary.at("tail").at("from_tick").as_integer(), recorder.losses[45].tick);
+  EXPECT_NEAR(summary.at("tail").at("mean").as_real(), sum / 15, 1e-15);
+}
+
+TEST(Stability, LossesOfBatchesGoUpAndDown) {
+  Stability stability(8, Stability::Of::losses);
+  for (const double value : {8., 7., 6., 5., 4., 3., 2., 2.5}) stability.add(Tick(0), value);
+  Value summary = Value::map();
+  stability.describe(summary, "");
+  EXPECT_EQ(summary.at("stable"), Value(true));
+  EXPECT_DOUBLE_EQ(summary.at("tail").at("rise").as_real(), 0.5);
 }
 
 // t(0.975) of 1, 2 and 9 degrees of freedom from any table: 12.706, 4.303, 2.262.

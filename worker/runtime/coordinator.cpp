@@ -42,6 +42,9 @@ class PointCollector : public RunSink {
   void objective(Tick tick, UpdateCount updates, double value) override {
     points.push_back({Series::objective, tick.value, updates.value, 0, value});
   }
+  void validation(Tick tick, UpdateCount updates, double value) override {
+    points.push_back({Series::validation, tick.value, updates.value, 0, value});
+  }
   void theory(const TheoryRow& row) override {
     const auto add = [&](Series series, std::optional<double> value) {
       if (value) points.push_back({series, row.tick.value, row.updates.value, 0, *value});

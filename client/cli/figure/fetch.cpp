@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 /// Weights, schedules and timelines are large and not drawn.
 bool is_drawn(const std::string& name) {
-  static constexpr std::array<std::string_view, 4> names{"summary.json", "objective.csv",
-                                                         "last_stage_loss.csv", "theory.csv"};
+  static constexpr std::array<std::string_view, 5> names{
+      "summary.json", "objective.csv", "validation.csv", "last_stage_loss.csv", "theory.csv"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -38,6 +38,7 @@ void write(const fs::path& path, const std::string& text) {
 
 void write_points(const Api& api, const Job& job, const fs::path& folder) {
   std::string objective = "tick,updates,value\n", loss = "tick,microbatch,value\n";
+  std::string validation = objective;
   for (std::uint64_t from = 1;;) {
     const EventList page = api.events(job.id, from, "point");
     if (page.events.empty()) break;
@@ -45,6 +46,7 @@ void write_points(const Api& api, const Job& job, const fs::path& folder) {
       const auto* point = std::get_if<Point>(&event.what);
       if (point == nullptr || event.run != 0) continue;  // of many runs the first stands for all
       if (point->series == Series::objective) append_point(objective, *point, point->updates);
+      if (point->series == Series::validation) append_point(validation, *point, point->updates);
       if (point->series == Series::last_stage_loss) append_point(loss, *point, point->microbatch);
     }
     from = std::max(page.next_sequence, page.events.back().sequence + 1);
@@ -53,6 +55,7 @@ void write_points(const Api& api, const Job& job, const fs::path& folder) {
   if (const Value* name = job.spec.find("name")) summary.set("name", *name);
   summary.set("job", job.spec);
   write(folder / "objective.csv", objective);
+  write(folder / "validation.csv", validation);
   write(folder / "last_stage_loss.csv", loss);
   write(folder / "summary.json", to_json(summary));
 }

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* objective_file = "objective.csv";
 constexpr const char* loss_file = "last_stage_loss.csv";
+constexpr const char* validation_file = "validation.csv";
 constexpr const char* theory_file = "theory.csv";
 
 std::string file_in(const RunFolder& folder, const char* name, const std::string& what_for) {
@@ -24,6 +25,10 @@ std::string file_in(const RunFolder& folder, const char* name, const std::string
   std::string message =
       folder.path.string() + ": it has no " + name + ", which " + what_for + " is read from";
   if (name == std::string_view(theory_file)) message += " (run the job with observe.theory=true)";
+  if (name == std::string_view(validation_file)) {
+    message +=
+        " (a transformer with a validation_fraction has it, where the objective is observed)";
+  }
   throw ConfigError(message);
 }
 
@@ -87,11 +92,12 @@ FigureCurve read_curve(const RunFolder& folder, const std::string& x, const std:
                        std::optional<double> optimum) {
   if (series == "loss") return loss_curve(folder, x);
   const bool is_gap = series == "gap";
-  const bool is_objective = is_gap || series == "objective";
+  const char* file = is_gap || series == "objective" ? objective_file
+                     : series == "validation"        ? validation_file
+                                                     : theory_file;
   const std::array<std::string, 2> names{x == "updates" ? "updates" : "tick",
-                                         is_objective ? "value" : series};
-  auto columns = read_columns(
-      file_in(folder, is_objective ? objective_file : theory_file, "the series " + series), names);
+                                         file == theory_file ? series : "value"};
+  auto columns = read_columns(file_in(folder, file, "the series " + series), names);
   if (x == "microbatches") columns[0] = microbatches_by(folder, columns[0]);
   if (is_gap) {
     if (!optimum) optimum = folder.optimum;
@@ -112,10 +118,11 @@ std::string label_of_x(const std::string& x) {
 }
 
 std::string label_of_series(const std::string& series) {
-  static const std::array<std::array<const char*, 2>, 6> labels{
+  static const std::array<std::array<const char*, 2>, 7> labels{
       {{"objective", "objective f(w)"},
        {"gap", "f(w) − f*"},
        {"loss", "loss of the last stage"},
+       {"validation", "loss on the validation data"},
        {"gradient_norm_sq", "‖∇f(w)‖²"},
        {"gradient_norm_sq_mean", "mean of ‖∇f(w)‖² so far"},
        {"bound", "bound"}}};

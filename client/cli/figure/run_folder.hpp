@@ -23,7 +23,8 @@ RunFolder open_run_folder(const std::filesystem::path& path);
 
 /// `x` is "tick", "updates" or "microbatches" (those that have been through the last stage by
 /// then). `series` is "objective", "loss" (of the last stage), "gap" (objective - `optimum`, or the
-/// folder's own), or a column of theory.csv. Throws ConfigError for what this run does not have.
+/// folder's own), "validation", or a column of theory.csv. Throws ConfigError for what this run
+/// does not have.
 FigureCurve read_curve(const RunFolder& folder, const std::string& x, const std::string& series,
                        std::optional<double> optimum);
 

@@ -65,6 +65,9 @@ void add_results(Lines& lines, const Value& summary) {
                                         ", at the start " +
                                         number(summary.find("objective_first"), 6));
   }
+  if (const Value* loss = summary.find("last_stage_loss"); loss != nullptr && loss->is_number()) {
+    lines.emplace_back("last loss", number(loss, 6));
+  }
   if (const Value* wall = summary.find("wall_seconds")) {
     lines.emplace_back("wall time", format_seconds(wall->as_real()));
   }

@@ -77,7 +77,8 @@ void add_run(Program& program) {
       "run",
       "Run a job in this process, without daemon and MPI, on the virtual clock. Writes "
       "objective.csv, last_stage_loss.csv, weights.npy, schedule.csv, timeline.csv, summary.json "
-      "and, with observe.theory, theory.csv. Of a job with sweep or repeats every run has these in "
+      "and, where there are such, validation.csv and theory.csv. Of a job with sweep or repeats "
+      "every run has these in "
       "DIR/run-0000, ..., and DIR holds summary.json and runs.csv with the table of runs, and "
       "band.csv with the mean curve of repeats",
       "pipewright run examples/pipedream.yaml --out results --set seed=1");

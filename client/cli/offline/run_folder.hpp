@@ -35,6 +35,9 @@ class FolderFiles : public RunSink {
   void objective(Tick tick, UpdateCount updates, double value) override {
     files_->objective(tick, updates, value);
   }
+  void validation(Tick tick, UpdateCount updates, double value) override {
+    files_->validation(tick, updates, value);
+  }
   void theory(const TheoryRow& row) override { files_->theory(row); }
   void finish(const Value& summary, const Tensor& weights) { files_->finish(summary, weights); }
 

@@ -114,6 +114,25 @@ void add_theory(std::vector<std::pair<std::string, std::string>>& lines, const V
   lines.emplace_back("gap", "f - f* " + text("gap") + ", f* " + text("optimum"));
 }
 
+void add_language(std::vector<std::pair<std::string, std::string>>& lines, const Value& summary) {
+  if (const Value* last = summary.find("validation_last")) {
+    lines.emplace_back("validation", number(last) + " at the end, best " +
+                                         number(summary.find("validation_best")));
+  }
+  const Value* perplexity = summary.find("perplexity");
+  if (perplexity == nullptr) return;
+  std::string text = number(perplexity->find("last_stage")) + " of the last batch";
+  for (const auto& [key, what] : {std::pair{"objective", " of the training text"},
+                                  std::pair{"validation", " of the validation text"}}) {
+    const Value* one = perplexity->find(key);
+    if (one != nullptr && one->is_number()) text += ", " + number(one) + what;
+  }
+  lines.emplace_back("perplexity", text);
+  const Value* rate = summary.find("tokens_per_second");
+  lines.emplace_back("tokens", number(summary.find("tokens")) +
+                                   (rate == nullptr ? "" : ", " + number(rate) + " per second"));
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary) {
@@ -128,6 +147,7 @@ std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary
   if (const Value* target = summary.find("target")) {
     lines.emplace_back("target", target_line(*target));
   }
+  add_language(lines, summary);
   if (const Value* theory = summary.find("theory")) add_theory(lines, *theory);
   return lines;
 }

@@ -9,8 +9,8 @@
 
 namespace pipewright::cli {
 
-/// Lines "name, text" for bytes on links, the target and the theory's figures, as far as `summary`
-/// has them.
+/// Lines "name, text" for bytes on links, the target, a language model's results and the theory's
+/// figures, as far as `summary` has them.
 std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary);
 
 /// One line each for delay and staleness (all stages together), start-up and steady: the least
