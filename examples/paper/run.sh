@@ -2,7 +2,7 @@
 # Repeats the experiments of docs/paper.md: runs, figures and the tables of their numbers.
 #
 #   examples/paper/run.sh [OUT [EXPERIMENT...]]     OUT: paper-results unless given
-#   examples/paper/run.sh paper-results delays rpd  only these of: delays rpd nesterov logistic scaling latency caps
+#   examples/paper/run.sh paper-results delays rpd  only these of: delays rpd nesterov logistic scaling latency caps language
 #
 # Needs the built programs (build/release/bin, or PIPEWRIGHT=path of pipewright), gnuplot, and the data of
 # the paper's authors in ../shared/golden. Takes a few minutes; what it finds in OUT is written over.
@@ -20,7 +20,7 @@ fi
 out=${1:-paper-results}
 shift || true
 experiments=("$@")
-[ $# -gt 0 ] || experiments=(delays rpd nesterov logistic scaling latency caps)
+[ $# -gt 0 ] || experiments=(delays rpd nesterov logistic scaling latency caps language)
 
 fail() {
   printf 'run.sh: %s\n' "$*" >&2
@@ -53,13 +53,14 @@ plot() {
   echo "figure $out/$name.svg"
 }
 
-# value_at RUN TICK: the objective at that tick (the last one observed by then), or nan.
+# value_at RUN TICK: what $series says at that tick (the last one observed by then), or nan.
+series=objective
 value_at() {
   awk -F, -v tick="$2" 'NR > 1 && $1 <= tick { value = $3 } END { printf "%.5g\n", value }' \
-    "$1/objective.csv"
+    "$1/$series.csv"
 }
 
-# best_at SWEEP TICK COLUMN: over the runs of a sweep "value key run" of the lowest objective at a tick; key
+# best_at SWEEP TICK COLUMN: over the runs of a sweep "value key run" of the lowest value at a tick; key
 # is what stands in that column of runs.csv, with a * at an edge of the grid.
 best_at() {
   local run
@@ -274,10 +275,41 @@ caps() {
     --y-label 'objective f(w) at tick 1229'
 }
 
+language() {
+  say "PipeDream and LocalSGD on a character language model, R = S = 4"
+  local tick=4000 series=validation local_steps microbatches
+  [ -f "$root/../shared/data/tinyshakespeare.txt" ] || fail "../shared/data/tinyshakespeare.txt is not there"
+  best_runs=() best_labels=()
+  row ""
+  row "| | validation loss at tick $tick (best learning rate) | microbatches by then | ticks per microbatch |"
+  row "|---|---|---|---|"
+  run language-pipedream language-pipedream
+  language_row PipeDream language-pipedream
+  for local_steps in 1:1200 4:1700; do
+    microbatches=${local_steps#*:} local_steps=${local_steps%:*}
+    run "language-local-sgd-$local_steps" language-local-sgd \
+      --set "schedule.local_sgd.local_steps=$local_steps" \
+      --set "schedule.local_sgd.microbatches=$microbatches"
+    language_row "LocalSGD, H = $local_steps" "language-local-sgd-$local_steps"
+  done
+  plot language "${best_runs[@]}" "${best_labels[@]}" --series validation --x-max "$tick"
+  plot language-microbatches "${best_runs[@]}" "${best_labels[@]}" --series validation --x microbatches
+}
+
+# language_row LABEL SWEEP: the best run of the sweep at $tick.
+language_row() {
+  local best
+  read -r -a best < <(best_at "$out/$2" "$tick" 2)
+  row "| $1 | ${best[0]} (${best[1]}) | $(awk -F, -v tick="$tick" 'NR > 1 && $1 <= tick { n++ } END { print n }' \
+    "${best[2]}/last_stage_loss.csv") | $(period_of "${best[2]}") |"
+  best_runs+=("${best[2]}")
+  best_labels+=(--label "$1")
+}
+
 for experiment in "${experiments[@]}"; do
   case $experiment in
-  delays | rpd | nesterov | logistic | scaling | latency | caps) ;;
-  *) fail "no experiment '$experiment'; there are: delays rpd nesterov logistic scaling latency caps" ;;
+  delays | rpd | nesterov | logistic | scaling | latency | caps | language) ;;
+  *) fail "no experiment '$experiment'; there are: delays rpd nesterov logistic scaling latency caps language" ;;
   esac
   numbers=$out/numbers-$experiment.md
   : >"$numbers"
