@@ -243,6 +243,23 @@ TEST(Transformer, KeepsTheEndOfTheTextForValidation) {
   }
 }
 
+TEST(Transformer, EvaluatesEvenlySpacedBatchesWhereThatIsAsked) {
+  const auto all = small_objective(3, {{"batch_size", 1}});
+  Chain whole(*all);
+  set_weights<float>(whole);
+  const auto objective =
+      small_objective(3, {{"validation_fraction", 0.01}, {"evaluation_batches", 2}});
+  Chain chain(*objective);
+  set_weights<float>(chain);
+  EXPECT_EQ(chain.shape.batches, 3);
+  EXPECT_EQ(chain.models[0]->evaluation_parts(), 3) << "batches 0 and 1, and the validation";
+  double sum = 0;
+  for (int b = 0; b < 4; ++b) sum += whole.forward(Batch(b));
+  const Evaluation value = chain.evaluation(1);
+  EXPECT_NEAR(value.objective, sum / 4, 1e-6);
+  EXPECT_NEAR(value.validation.value(), whole.forward(Batch(6)), 1e-6);
+}
+
 TEST(Transformer, ReadsTheCharactersOfAText) {
   MemoryFiles files;
   files.put("a.txt", "Zwölf Boxkämpfer jagen Viktor");

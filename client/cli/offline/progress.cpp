@@ -18,7 +18,11 @@ void ProgressLine::update(const RunControl& control) {
   update(fraction, [&] {
     std::string line = "tick " + std::to_string(control.now().value) + " of " +
                        std::to_string(control.totals().makespan.value);
-    if (objective_) line += ", objective " + format_short(*objective_, 6);
+    if (objective_) {
+      line += ", objective " + format_short(*objective_, 6);
+    } else if (loss_) {
+      line += ", last-stage loss " + format_short(*loss_, 4);
+    }
     return line;
   });
 }

@@ -15,6 +15,7 @@ class ProgressLine : public RunSink {
  public:
   ProgressLine();
 
+  void loss(Tick, Microbatch, double value) override { loss_ = value; }
   void objective(Tick, UpdateCount, double value) override { objective_ = value; }
   /// Called as often as one likes.
   void update(const RunControl& control);
@@ -31,7 +32,7 @@ class ProgressLine : public RunSink {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point shown_ = begin_;
   int tenths_shown_ = 0;
-  std::optional<double> objective_;
+  std::optional<double> objective_, loss_;
 };
 
 }  // namespace pipewright::cli

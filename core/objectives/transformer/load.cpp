@@ -136,6 +136,13 @@ std::vector<ParamSpec> parameters() {
           .at_least(0)
           .at_most(0.9)
           .or_default(0.0),
+      ParamSpec::integer_of(
+          "evaluation_batches",
+          "So many batches, evenly spaced over the training text, stand for all of it when the full "
+          "objective is taken, which is then an estimate; 0: all of it is evaluated.",
+          "batches")
+          .at_least(0)
+          .or_default(0),
       ParamSpec::boolean_of("recompute",
                             "Between F and B keep only a stage's input and compute the rest again: "
                             "less memory, the same numbers.")
@@ -153,6 +160,13 @@ Problem load(const Value& parameters, const ObjectiveContext& context) {
   problem.batch_size = parameters.at("batch_size").as_integer();
   problem.recompute = parameters.at("recompute").as_bool();
   set_sequences(problem, corpus, parameters.at("validation_fraction").as_real());
+  problem.evaluation_batches = parameters.at("evaluation_batches").as_integer();
+  if (const Index batches = problem.training / problem.batch_size;
+      problem.evaluation_batches > batches) {
+    throw ParamError("evaluation_batches", std::to_string(problem.evaluation_batches) +
+                                               " is above the number of batches, " +
+                                               std::to_string(batches));
+  }
   problem.facts = Value::map();
   problem.facts.set("layers", problem.sizes.layers);
   problem.facts.set("vocabulary", std::move(corpus.vocabulary_fact));

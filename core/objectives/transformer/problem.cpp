@@ -89,7 +89,8 @@ class TransformerStage : public StageModel {
     if (!is_last()) return y;
     (is_training ? training_loss_ : validation_loss_) += sum;
     if (part + 1 == evaluation_parts()) {
-      value.objective = mean(training_loss_, problem_.training);
+      value.objective = mean(training_loss_, is_sampled() ? training_parts() * problem_.batch_size
+                                                          : problem_.training);
       if (problem_.validation > 0) value.validation = mean(validation_loss_, problem_.validation);
     }
     return {};
@@ -118,10 +119,17 @@ class TransformerStage : public StageModel {
   Index parts(Index sequences) const {
     return (sequences + problem_.batch_size - 1) / problem_.batch_size;
   }
-  Index training_parts() const { return parts(problem_.training); }
+  bool is_sampled() const { return problem_.evaluation_batches > 0; }
+  Index training_parts() const {
+    return is_sampled() ? problem_.evaluation_batches : parts(problem_.training);
+  }
   /// The sequences of a part of an evaluation: of one kind, as many as a batch has or what is left.
   Sequences evaluated(std::int64_t part) const {
     const bool is_training = part < training_parts();
+    if (is_training && is_sampled()) {
+      const Index batches = problem_.training / problem_.batch_size;
+      return sequences_of(Batch(part * batches / training_parts()));
+    }
     const Index end = problem_.training + (is_training ? 0 : problem_.validation);
     const Index first = (is_training ? 0 : problem_.training) +
                         (is_training ? part : part - training_parts()) * problem_.batch_size;
