@@ -50,6 +50,9 @@ void expect_same_bytes(const Value& job, std::int64_t message_bytes = 5 * sizeof
   std::vector<std::string> names{"weights.npy", "objective.csv", "timeline.csv", "schedule.csv",
                                  "last_stage_loss.csv"};
   if (JobConfig::from(check_job(job)).theory) names.push_back("theory.csv");
+  if (find_path(job, "objective.transformer.validation_fraction") != nullptr) {
+    names.push_back("validation.csv");
+  }
   for (const std::string& name : names) {
     const std::string ranks = bytes_of((folder / "ranks") + "/" + name);
     EXPECT_FALSE(ranks.empty()) << name;
@@ -90,6 +93,28 @@ TEST(SameBytes, LanguageModelOfFourStages) {
   for (const int local_steps : {1, 4}) {
     expect_same_bytes(lm_tiny_job("local_sgd", 4, local_steps), message_bytes);
   }
+}
+
+// Observed so often that the parts of several evaluations are under way at once.
+TEST(SameBytes, LanguageModelWithValidationUnderOtherSchedules) {
+  PIPEWRIGHT_NEEDS_SHARED("golden/lm_tiny.json");
+  static constexpr std::int64_t message_bytes = 4 * 16 * 32 * sizeof(float);
+  const auto with_validation = [](Value job) {
+    set_path(job, "objective.transformer.validation_fraction", 0.2);
+    set_path(job, "observe.objective.every_ticks", 5);
+    return job;
+  };
+  Value spread = with_validation(lm_tiny_job("local_sgd", 3, 2));
+  set_path(spread, "schedule.local_sgd.placement", "spread");
+  expect_same_bytes(spread, message_bytes);
+  Value rpd = with_validation(lm_tiny_job("pipedream"));
+  Value draws = Value::map();
+  draws.set("stages", 4);
+  draws.set("updates", 60);
+  draws.set("delay_max", 6);
+  rpd.set("schedule", one_of("rpd", std::move(draws)));
+  set_path(rpd, "objective.transformer.recompute", true);
+  expect_same_bytes(rpd, message_bytes);
 }
 
 TEST(SameBytes, OneStage) {
