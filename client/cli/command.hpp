@@ -62,6 +62,7 @@ void add_plan(Program& program);
 void add_run(Program& program);
 void add_validate(Program& program);
 void add_replay(Program& program);
+void add_sample(Program& program);
 void add_help(Program& program);
 
 }  // namespace pipewright::cli

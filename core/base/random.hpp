@@ -19,6 +19,7 @@ enum class DrawKind : std::uint32_t {
   rpd_sampling = 7,
   label_noise = 8,
   gradient_noise = 9,
+  text_sampling = 10,
 };
 
 /// The stream of draws of one (seed, kind, a, b): a and b are a stage and a microbatch, or whatever
