@@ -105,7 +105,8 @@ void write_text(std::string& out, std::string_view text) {
         out += "\\t";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
+        // 0x7f too: JSON would allow it, YAML does not, and what is written is read as either.
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           char escape[8];
           std::snprintf(escape, sizeof escape, "\\u%04x", c);
           out += escape;

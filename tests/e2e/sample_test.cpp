@@ -145,6 +145,12 @@ TEST_F(Sample, ArgumentsOutOfRangeAreRefused) {
   }
 }
 
+TEST_F(Sample, ATemperatureIsANumber) {
+  for (const char* temperature : {"nan", "inf"}) {
+    EXPECT_THAT(refusal({"--temperature", temperature}), HasSubstr("--temperature"));
+  }
+}
+
 TEST_F(Sample, OtherObjectivesWriteNoText) {
   write("quadratic.yaml", quadratic);
   ASSERT_EQ(pipewright({"run", path("quadratic.yaml"), "--out", path("quadratic")}).status, 0);

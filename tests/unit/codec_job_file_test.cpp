@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
 #include "proto/codec/job_file.hpp"
 
 namespace pipewright {
@@ -46,6 +47,18 @@ y: text
 TEST(JobFile, JsonIsAJobFileToo) {
   const Value tree = tree_of("{\"a\":{\"b\":[1,2.5,\"x\\n\\u00e9\"]},\n\t\"c\":null,\"d\":1e-4}");
   EXPECT_EQ(to_json(tree, -1), "{\"a\":{\"b\":[1,2.5,\"x\\n\xc3\xa9\"]},\"c\":null,\"d\":1e-04}");
+}
+
+TEST(JobFile, TextThatWasWrittenAsJsonIsReadBackWhateverItsCharacters) {
+  std::string text = "# 'a': {b}, [c] - ? | > %YAML & * ! \"\\ ";
+  for (char32_t c = 0; c < 0x300; ++c) append_utf8(text, c);
+  for (const char32_t c : {U'\u2028', U'\u2029', U'\ufeff', U'\ufffe', U'\U0001F600'}) {
+    append_utf8(text, c);
+  }
+  Value tree = Value::map();
+  tree.set("text", text);
+  EXPECT_EQ(tree_of(to_json(tree)).at("text").as_text(), text);
+  EXPECT_EQ(tree_of(to_json(tree, -1)).at("text").as_text(), text);
 }
 
 TEST(JobFile, DuplicateKeysAreRefusedWithTheirPlace) {

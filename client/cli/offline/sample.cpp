@@ -1,4 +1,5 @@
 // sample: a text from the weights of a language model that `run` or `export` has written.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -115,6 +116,9 @@ std::vector<std::int32_t> beginning(const TextGenerator& generator) {
 }
 
 int sample(const Options& options) {
+  if (!std::isfinite(options.sampling.temperature)) {
+    throw ConfigError("--temperature: must be a finite number, at least 0");
+  }
   const auto generator = open_generator(options.folder);
   const std::string prompt = prompt_of(options);
   std::vector<std::int32_t> tokens = generator->encode(prompt);
