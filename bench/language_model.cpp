@@ -111,7 +111,8 @@ int run(int runs, std::int64_t microbatches) {
   for (const Linear& linear : linears) alone_operations += linear.operations();
   std::vector<double> speeds, rates, alone_rates, ratios;
   for (int i = 0; i < runs; ++i) {
-    const double seconds = processor_seconds([&] { run_in_process(config, *objective, files, {}); });
+    const double seconds =
+        processor_seconds([&] { run_in_process(config, *objective, files, {}); });
     const double alone = processor_seconds([&] {
       for (std::int64_t m = 0; m < microbatches; ++m) {
         for (Linear& linear : linears) linear.run();
