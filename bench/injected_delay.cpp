@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,8 @@
 
 namespace pipewright {
 namespace {
+
+std::atomic<bool> stop{false};  // nobody sets it
 
 constexpr std::int64_t latency_ns = 5'000'000;
 
@@ -65,7 +68,7 @@ std::vector<std::int64_t> overshoots(const std::string& timeline) {
 int coordinate(Transport& transport) {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("pipewright-bench-delay-" + std::to_string(getpid()));
-  gather_ranks(transport, {0, MpiSession::host(), getpid()});
+  gather_ranks(transport, {0, MpiSession::host(), getpid()}, stop);
   const StandaloneResult result = run_standalone(transport, job(), folder.string(), {});
   shut_down_ranks(transport);
   const auto found = overshoots((folder / "timeline.csv").string());
@@ -96,6 +99,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (mpi.rank() == 0) return coordinate(*transport);
-  serve_rank(*transport, {1, MpiSession::host(), getpid()});
+  serve_rank(*transport, {1, MpiSession::host(), getpid()}, stop);
   return 0;
 }

@@ -85,7 +85,7 @@ class Service {
   std::variant<PoolId, Refused> attach(const PoolHello& hello, PoolPort& port);
   /// Throws ProtocolError for a frame that must not come; the connection is to be closed then.
   void on_frame(PoolId pool, const PoolFrame& frame);
-  void detach(PoolId pool, const std::string& reason);
+  void detach(PoolId pool, const std::string& reason);  // its connection has gone
   PoolList pools() const;
   std::size_t pools_attached() const { return pools_.size(); }
   /// False while more waits for the disk than should: a pool is not read from then.
@@ -126,6 +126,7 @@ class Service {
   void on_run_frame(PoolId pool, const RunFileChunk& frame);
   void on_run_frame(PoolId pool, const RunEnded& frame);
 
+  void remove(PoolId pool, const std::string& reason, const jobs::Input& input);
   void put(const jobs::Input& input);
   bool handle(const jobs::Input& input);
   void take_ends();

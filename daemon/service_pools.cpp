@@ -56,12 +56,13 @@ std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& 
                 .heartbeat_unix_ms = unix_ms(),
                 .program_version = hello.program_version,
                 .local = hello.name == local_pool_,
-                .state = "attached"};
+                .state = "attached",
+                .slurm_job = hello.slurm_job};
   for (const RankInfo& rank : hello.ranks) info.rank_hosts.push_back(rank.host);
   ++last_pool_;
   pools_[last_pool_] = {std::move(info), &port};
-  spdlog::info("pool attached name={} ranks={} cpu=\"{}\"", hello.name, hello.ranks.size(),
-               hello.cpu_type);
+  spdlog::info("pool attached name={} ranks={} slurm_job={} cpu=\"{}\"", hello.name,
+               hello.ranks.size(), hello.slurm_job, hello.cpu_type);
   port.send(encode_daemon_frame(
       Welcome{static_cast<std::uint32_t>(limits_.queue.heartbeat_interval.count())}));
   const PoolId id = last_pool_;
@@ -80,7 +81,9 @@ void Service::on_frame(PoolId pool, const PoolFrame& frame) {
         if constexpr (std::is_same_v<Frame, PoolHello>) {
           throw ProtocolError("a pool says hello once");
         } else if constexpr (std::is_same_v<Frame, PoolGoodbye>) {
-          detach(pool, what.reason.empty() ? "the pool left" : "the pool left: " + what.reason);
+          const std::string reason =
+              "the pool left" + (what.reason.empty() ? "" : ": " + what.reason);
+          remove(pool, reason, jobs::PoolLeft{pool, reason});
         } else if constexpr (!std::is_same_v<Frame, Heartbeat>) {
           on_run_frame(pool, what);
         }
@@ -89,11 +92,15 @@ void Service::on_frame(PoolId pool, const PoolFrame& frame) {
 }
 
 void Service::detach(PoolId pool, const std::string& reason) {
+  remove(pool, reason, jobs::PoolLost{pool, reason});
+}
+
+void Service::remove(PoolId pool, const std::string& reason, const jobs::Input& input) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
   spdlog::info("pool gone name={} reason=\"{}\"", gone.mapped().info.name, reason);
   if (!ended_.empty()) flush();  // those runs are not lost
-  put(jobs::PoolLost{pool, reason});
+  put(input);
 }
 
 PoolList Service::pools() const {

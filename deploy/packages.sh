@@ -13,7 +13,10 @@ build_packages=(
 )
 
 # What tests and benchmarks take on top of that.
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev clang-format)
+test_packages=(
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format
+  slurmctld slurmd slurm-client munge
+)
 
 # What `pipewright plot` runs, if it is used.
 figure_packages=(gnuplot-nox)

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -30,6 +30,7 @@ void on_signal(int) {
 
 struct Options {
   std::string daemon, token_file, name, job_file, out;
+  int expect_ranks = 0;
   std::vector<std::string> sets;
 };
 
@@ -40,6 +41,11 @@ void add_options(CLI::App& app, Options& options) {
   auto* name = app.add_option("--name", options.name, "Name of the pool (default: HOST-PID)");
   auto* run = app.add_option("--run", options.job_file, "Without a daemon: run this job file");
   auto* out = app.add_option("--out", options.out, "Folder for the files of --run");
+  app.add_option("--expect-ranks", options.expect_ranks,
+                 "Refuse to start when the world has another size (default: under srun, the number "
+                 "of the step's tasks)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
   auto* set = app.add_option("--set", options.sets, "key=value, changes a key of --run's job file")
                   ->expected(1)
                   ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -53,12 +59,48 @@ void add_options(CLI::App& app, Options& options) {
       "Examples:\n"
       "  mpirun -n 4 pipewright-worker --daemon http://127.0.0.1:7070 --token-file DIR/token\n"
       "  mpirun -n 4 pipewright-worker --run job.yaml --out results\n"
-      "`pipewright up` starts a pool on this machine by itself.");
+      "`pipewright up` starts a pool on this machine by itself.\n"
+      "At SIGTERM or SIGUSR1 a pool gives its runs back to the daemon and ends with status 0.");
   app.set_version_flag("--version", std::string(program_version()));
 }
 
 void say(const std::string& text) {
   std::fprintf(stderr, "pipewright-worker: %s\n", text.c_str());
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+/// The rank's number as its launcher says before MPI does; empty without a launcher.
+std::string launched_as() {
+  const std::string rank = variable("OMPI_COMM_WORLD_RANK");
+  return rank.empty() ? variable("SLURM_PROCID") : rank;
+}
+
+/// How large the world has to be, and who says so.
+struct ExpectedSize {
+  std::int64_t ranks = 0;  // 0: nobody
+  std::string said_by;
+};
+
+/// To be asked before MPI begins, which sets some of these variables itself.
+ExpectedSize expected_size(const Options& options) {
+  if (options.expect_ranks > 0) return {options.expect_ranks, "--expect-ranks"};
+  // What mpirun starts in an allocation sees the variables of mpirun's own step.
+  if (!variable("OMPI_COMM_WORLD_SIZE").empty() || variable("SLURM_STEP_ID").empty()) return {};
+  const auto tasks = parse_integer(variable("SLURM_STEP_NUM_TASKS"));
+  return {tasks.value_or(0), "SLURM_STEP_NUM_TASKS of this srun"};
+}
+
+/// A launcher and an MPI that do not know each other start as many worlds of one rank.
+std::optional<std::string> wrong_size(const ExpectedSize& expected, int size) {
+  if (expected.ranks == 0 || expected.ranks == size) return std::nullopt;
+  return "MPI's world has " + std::to_string(size) + (size == 1 ? " rank" : " ranks") + ", but " +
+         expected.said_by + " is " + std::to_string(expected.ranks) +
+         ": start it with srun --mpi=pmix, or with mpirun inside the allocation (each of the ranks "
+         "may be a world of its own)";
 }
 
 RankInfo me(const MpiSession& mpi) {
@@ -73,6 +115,7 @@ PoolHello hello_of(const std::string& given_name, std::vector<RankInfo> ranks) {
   hello.program_version = program_version();
   hello.program_commit = program_commit();
   hello.cpu_type = cpu_type();
+  hello.slurm_job = variable("SLURM_JOB_ID");
   return hello;
 }
 
@@ -110,7 +153,7 @@ int run(const Options& options, Transport& transport) {
 /// Rank 0; the other ranks wait for what it says.
 int coordinate(const Options& options, const MpiSession& mpi, Transport& transport) {
   int status = 0;
-  std::vector<RankInfo> ranks = gather_ranks(transport, me(mpi));
+  std::vector<RankInfo> ranks = gather_ranks(transport, me(mpi), stop_asked);
   try {
     status = options.daemon.empty() ? run(options, transport)
                                     : serve(options, std::move(ranks), transport);
@@ -132,8 +175,8 @@ int main(int argc, char** argv) {
   Options options;
   add_options(app, options);
   // Of all ranks only the first says what is wrong (or the help).
-  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  const bool speaks = rank == nullptr || std::string_view(rank) == "0";
+  const std::string rank = launched_as();
+  const bool speaks = rank.empty() || rank == "0";
   try {
     app.parse(argc, argv);
     if (options.daemon.empty() && options.job_file.empty()) {
@@ -144,15 +187,21 @@ int main(int argc, char** argv) {
     if (!speaks) return error.get_exit_code() == 0 ? 0 : 2;
     return app.exit(error) == 0 ? 0 : 2;
   }
+  const ExpectedSize expected = expected_size(options);
+  if (!options.daemon.empty()) {
+    for (const int number : {SIGTERM, SIGINT, SIGUSR1}) std::signal(number, on_signal);
+  }
   MpiSession mpi(&argc, &argv);
+  if (const auto why = wrong_size(expected, mpi.size())) {
+    if (speaks) say(*why);
+    return 2;
+  }
   const auto transport = mpi.transport();
   try {
     if (mpi.rank() != 0) {
-      serve_rank(*transport, me(mpi));
+      serve_rank(*transport, me(mpi), stop_asked);
       return 0;
     }
-    std::signal(SIGTERM, on_signal);
-    std::signal(SIGINT, on_signal);
     return coordinate(options, mpi, *transport);
   } catch (const std::exception& error) {
     // A fault between ranks: the others may wait for this one, so the world ends.

@@ -55,6 +55,7 @@ void add_wait(Program& program);
 void add_log(Program& program);
 void add_export(Program& program);
 void add_pools(Program& program);
+void add_pool(Program& program);
 void add_plot(Program& program);
 
 // Need no daemon: in offline/.

@@ -1,4 +1,4 @@
-// list, show, cancel, pools: one question, one answer.
+// list, show, cancel: one question, one answer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -162,39 +162,6 @@ int cancel_job(const Options& options) {
   return exit_ok;
 }
 
-int show_pools(const Options& options) {
-  const PoolList list = Api(find_daemon(options.endpoint)).pools();
-  if (options.json) {
-    std::cout << encode(list, WireFormat::json) << '\n';
-    return exit_ok;
-  }
-  if (list.pools.empty()) std::cerr << "no pools\n";
-  std::vector<std::vector<std::string>> rows;
-  for (const PoolInfo& pool : list.pools) {
-    std::vector<std::string> hosts = pool.rank_hosts;
-    std::sort(hosts.begin(), hosts.end());
-    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-    std::string jobs, names;
-    for (const std::uint32_t job : pool.rank_jobs) {
-      jobs += (jobs.empty() ? "" : " ") + (job == 0 ? "-" : std::to_string(job));
-    }
-    for (const std::string& host : hosts) names += (names.empty() ? "" : " ") + printable(host);
-    rows.push_back({printable(pool.name), printable(pool.state),
-                    std::to_string(pool.rank_hosts.size()), jobs, pool.local ? "yes" : "no",
-                    format_local_time(pool.attached_unix_ms), names});
-  }
-  if (rows.empty()) return exit_ok;
-  std::cout << format_table({{"NAME"},
-                             {"STATE"},
-                             {"RANKS", Align::right},
-                             {.title = "JOB OF EACH RANK", .shrinks = true},
-                             {"LOCAL"},
-                             {"ATTACHED"},
-                             {.title = "HOSTS", .shrinks = true}},
-                            rows, table_columns(STDOUT_FILENO));
-  return exit_ok;
-}
-
 }  // namespace
 
 void add_list(Program& program) {
@@ -227,13 +194,6 @@ void add_cancel(Program& program) {
   const auto options = common_options(command);
   command->add_option("ID", options->id, "The job")->required();
   program.on(command, [options] { return cancel_job(*options); });
-}
-
-void add_pools(Program& program) {
-  CLI::App* command = program.add_command(
-      "pools", "Show the pools of ranks that are attached to the daemon", "pipewright pools");
-  const auto options = common_options(command);
-  program.on(command, [options] { return show_pools(*options); });
 }
 
 }  // namespace pipewright::cli

@@ -82,7 +82,7 @@ void Queue::on(const JobRestored& event) {
       ++job.counts.cancelled;
       continue;
     }
-    job.again[run.number] = run.attempt;
+    job.again[run.number] = {run.attempt, 0};
     if (run.state == JobState::queued) continue;
     store_run(event.job, run.number, JobState::queued,
               "attempt " + std::to_string(run.attempt) + " was lost: the daemon was restarted",
@@ -106,8 +106,9 @@ void Queue::on(const CancelAsked& event) {
 
 /// Those that have never been started have nothing that would have to be changed.
 void Queue::drop_waiting(JobId id, JobEntry& job) {
-  for (const auto& [number, attempt] : job.again) {
-    store_run(id, number, JobState::cancelled, "cancelled while it waited to run again", attempt);
+  for (const auto& [number, run] : job.again) {
+    store_run(id, number, JobState::cancelled, "cancelled while it waited to run again",
+              run.attempt);
   }
   if (job.one() && job.again.empty() && job.next_run == 0) {
     job.message = "cancelled before it began";
@@ -127,7 +128,11 @@ void Queue::on(const PoolHeard& event) {
 }
 
 void Queue::on(const PoolLost& event) {
-  lose_pool(event.pool, event.reason);
+  remove_pool(event.pool, Return::lost, event.reason);
+}
+
+void Queue::on(const PoolLeft& event) {
+  remove_pool(event.pool, Return::given_back, event.reason);
 }
 
 void Queue::on(const RunBegan& event) {
@@ -153,7 +158,7 @@ void Queue::on(const RunOver& event) {
         end_run(id, number, JobState::cancelled, event.message);
         break;
       case RunOutcome::lost:
-        lose_run(id, number, true, event.message);
+        return_run(id, number, Return::lost, event.message);
         break;
     }
   }
@@ -177,7 +182,7 @@ void Queue::on(const TimePassed&) {
     const std::string reason =
         "the pool was silent for more than " + std::to_string(silence_max.count()) + " ms";
     effects_.push_back(DropPool{pool, reason});
-    lose_pool(pool, reason);
+    remove_pool(pool, Return::lost, reason);
   }
 }
 
@@ -199,16 +204,16 @@ bool Queue::start_next(JobId id, JobEntry& job) {
   if (lane_id == no_lane) std::tie(pool_id, lane_id) = lane_with_room(id, job);
   if (lane_id == no_lane) return false;
   std::uint32_t number = job.next_run;
-  std::uint32_t attempt = 0;
+  Again before;
   if (const auto first = job.again.begin(); first != job.again.end()) {
-    std::tie(number, attempt) = *first;
+    std::tie(number, before) = *first;
     job.again.erase(first);
   } else {
     ++job.next_run;
   }
-  ++attempt;
+  const std::uint32_t attempt = before.attempt + 1;
   job.attempt = std::max(job.attempt, attempt);
-  job.under_way[number] = {false, attempt, pool_id, lane_id};
+  job.under_way[number] = {false, attempt, before.losses, pool_id, lane_id};
   Lane& lane = pools_.at(pool_id).lanes.at(lane_id);
   lane.runs.push_back(number);
   store_run(id, number, JobState::starting, {}, attempt);
@@ -285,36 +290,45 @@ Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
   return took;
 }
 
-void Queue::lose_pool(PoolId pool, const std::string& reason) {
+void Queue::remove_pool(PoolId pool, Return how, const std::string& reason) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
-  // In the order of jobs and runs, whichever ranks had them.
-  std::map<std::pair<JobId, std::uint32_t>, bool> lost;
+  // In the order of jobs and runs, whichever ranks had them. A run that was not the first of its
+  // ranks has not begun.
+  std::map<std::pair<JobId, std::uint32_t>, Return> returned;
   for (const auto& [id, lane] : gone.mapped().lanes) {
-    for (const std::uint32_t run : lane.runs) lost[{lane.job, run}] = run == lane.runs.front();
+    for (const std::uint32_t run : lane.runs) {
+      returned[{lane.job, run}] = run == lane.runs.front() ? how : Return::not_begun;
+    }
   }
-  for (const auto& [run, was_first] : lost) lose_run(run.first, run.second, was_first, reason);
+  for (const auto& [run, how_it] : returned) return_run(run.first, run.second, how_it, reason);
 }
 
-/// A run that had not been the first of its ranks has not begun, so it may be as good as new.
-void Queue::lose_run(JobId id, std::uint32_t number, bool was_first, const std::string& reason) {
+/// Of a run that has not begun the attempt is as good as new. One that was given back keeps its
+/// number, but is no loss: that a pool's time is over, or its Slurm job is queued again, tells
+/// nothing about the run, so however often it happens it does not count against attempts_max.
+void Queue::return_run(JobId id, std::uint32_t number, Return how, const std::string& reason) {
   JobEntry& job = jobs_.at(id);
-  const std::uint32_t attempt = job.under_way.at(number).attempt;
-  const std::string name = "attempt " + std::to_string(attempt);
+  const RunEntry& run = job.under_way.at(number);
+  const std::string name = "attempt " + std::to_string(run.attempt);
+  const std::string what = how == Return::given_back ? " was given back: " : " was lost: ";
   if (job.cancel_asked) {
-    end_run(id, number, JobState::cancelled, "cancelled; its run was lost: " + reason);
+    end_run(id, number, JobState::cancelled, "cancelled; its run" + what + reason);
     return;
   }
-  if (was_first && starting_allowed_ && attempt >= limits_.attempts_max) {
-    end_run(id, number, JobState::failed, name + ", the last one, was lost: " + reason);
+  Again again{run.attempt, run.losses};
+  if (how == Return::lost) ++again.losses;
+  if (how == Return::not_begun) --again.attempt;
+  if (starting_allowed_ && again.losses >= limits_.attempts_max) {
+    end_run(id, number, JobState::failed, name + ", the last one," + what + reason);
     return;
   }
   leave_lane(job, number);
-  const std::uint32_t counted = was_first ? attempt : attempt - 1;
-  job.again[number] = counted;
+  job.again[number] = again;
   waiting_.insert(id);
   store_run(id, number, JobState::queued,
-            was_first ? name + " was lost: " + reason : "lost before it began: " + reason, counted);
+            how == Return::not_begun ? "lost before it began: " + reason : name + what + reason,
+            again.attempt);
 }
 
 void Queue::end_run(JobId id, std::uint32_t number, JobState state, std::string message,

@@ -6,8 +6,9 @@
 // Jobs start in the order of their ids, the runs of a job in the order of their numbers; the first
 // run that waits is never overtaken. Runs are side by side on disjoint ranks. When the runs of a
 // job are short, further ones are given to ranks that still have one, so that no rank waits for the
-// next. A run that is lost is queued again, at most `attempts_max` times; a restart of the daemon
-// does not count as its fault, so it never fails one.
+// next. A run that is lost is queued again, until it has been lost `attempts_max` times; a restart
+// of the daemon, or a pool that leaves in order and gives it back, does not count as its fault, so
+// neither ever fails one.
 #pragma once
 
 #include <chrono>
@@ -75,6 +76,11 @@ struct PoolLost {
   PoolId pool;
   std::string reason;
 };
+/// It has said so itself: it gives back the runs that it has.
+struct PoolLeft {
+  PoolId pool;
+  std::string reason;
+};
 struct RunBegan {
   PoolId pool;
   RunId run;
@@ -88,7 +94,7 @@ struct RunOver {
 };
 struct TimePassed {};
 using Input = std::variant<JobAccepted, JobRestored, CancelAsked, PoolAttached, PoolHeard, PoolLost,
-                           RunBegan, RunOver, TimePassed>;
+                           PoolLeft, RunBegan, RunOver, TimePassed>;
 
 // What is to be done.
 struct StoreJob {
@@ -143,7 +149,7 @@ using Effect = std::variant<StoreJob, StoreRun, StoreCancelAsked, StartOnPool, C
 using Effects = std::vector<Effect>;
 
 struct QueueLimits {
-  std::uint32_t attempts_max = 3;
+  std::uint32_t attempts_max = 3;  // of a run that are lost
   std::size_t jobs_max = 100'000;  // that have not ended; further ones are refused
   std::chrono::milliseconds heartbeat_interval{2000};
   int heartbeats_missed_max = 3;
@@ -190,14 +196,20 @@ class Queue {
   struct RunEntry {
     bool began = false;
     std::uint32_t attempt = 0;
+    std::uint32_t losses = 0;
     PoolId pool;
     LaneId lane;
+  };
+  /// A run that is to be run again.
+  struct Again {
+    std::uint32_t attempt = 0;
+    std::uint32_t losses = 0;  // how many of its attempts count against the bound
   };
   struct JobEntry {
     int ranks_wanted = 1;
     RunCounts counts;
     std::uint32_t next_run = 0;
-    std::map<std::uint32_t, std::uint32_t> again;  // lost, to be run again: number and attempts
+    std::map<std::uint32_t, Again> again;  // by their numbers
     std::map<std::uint32_t, RunEntry> under_way;
     std::uint32_t began = 0;    // of those under way
     std::uint32_t attempt = 0;  // the most of any run
@@ -222,6 +234,7 @@ class Queue {
   void on(const PoolAttached& event);
   void on(const PoolHeard& event);
   void on(const PoolLost& event);
+  void on(const PoolLeft& event);
   void on(const RunBegan& event);
   void on(const RunOver& event);
   void on(const TimePassed& event);
@@ -232,8 +245,9 @@ class Queue {
   std::pair<PoolId, LaneId> lane_with_room(JobId id, const JobEntry& job);
   std::size_t lane_runs_max(const JobEntry& job) const;
   Time leave_lane(JobEntry& job, std::uint32_t number);
-  void lose_pool(PoolId pool, const std::string& reason);
-  void lose_run(JobId id, std::uint32_t number, bool was_first, const std::string& reason);
+  enum class Return { lost, given_back, not_begun };
+  void remove_pool(PoolId pool, Return how, const std::string& reason);
+  void return_run(JobId id, std::uint32_t number, Return how, const std::string& reason);
   void end_run(JobId id, std::uint32_t number, JobState state, std::string message,
                std::string summary_json = {});
   void drop_waiting(JobId id, JobEntry& job);

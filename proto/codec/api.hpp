@@ -163,6 +163,7 @@ struct PoolInfo {
   std::string program_version;
   bool local = false;
   std::string state;
+  std::string slurm_job = {};
 };
 struct PoolList {
   std::vector<PoolInfo> pools;

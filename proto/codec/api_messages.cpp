@@ -47,6 +47,7 @@ static void put(const PoolInfo& plain, v1::PoolInfo& message) {
   message.set_program_version(clean_utf8(plain.program_version));
   message.set_local(plain.local);
   message.set_state(clean_utf8(plain.state));
+  message.set_slurm_job(clean_utf8(plain.slurm_job));
 }
 
 static PoolInfo get(const v1::PoolInfo& message) {
@@ -57,7 +58,8 @@ static PoolInfo get(const v1::PoolInfo& message) {
           .heartbeat_unix_ms = message.heartbeat_unix_ms(),
           .program_version = message.program_version(),
           .local = message.local(),
-          .state = message.state()};
+          .state = message.state(),
+          .slurm_job = message.slurm_job()};
 }
 
 namespace {

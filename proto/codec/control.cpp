@@ -314,6 +314,9 @@ struct PutControl {
     message.mutable_idle()->set_rank(plain.rank);
   }
   void operator()(const RankShutDown&) const { message.mutable_shut_down(); }
+  void operator()(const LeaveAsked& plain) const {
+    message.mutable_leave_asked()->set_rank(plain.rank);
+  }
   void operator()(const RankHello& plain) const {
     message.mutable_hello()->set_rank(plain.info.rank);
     message.mutable_hello()->set_host(clean_utf8(plain.info.host));
@@ -370,6 +373,8 @@ ControlMessage decode_control(std::string_view bytes) {
                          message.clock_answer().clock()};
     case v1::ControlMessage::kClockStart:
       return ClockStart{message.clock_start().run(), message.clock_start().start_ns()};
+    case v1::ControlMessage::kLeaveAsked:
+      return LeaveAsked{message.leave_asked().rank()};
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

@@ -71,12 +71,15 @@ struct RankIdle {
   std::uint32_t rank = 0;
 };
 struct RankShutDown {};
+struct LeaveAsked {
+  std::uint32_t rank = 0;
+};
 struct RankHello {
   RankInfo info;
 };
 using ControlMessage = std::variant<RankStart, RankReady, WindowMessage, ReportMessage,
                                     FinalMessage, RankFault, RankStop, RankIdle, RankShutDown,
-                                    RankHello, ClockQuestion, ClockAnswer, ClockStart>;
+                                    RankHello, ClockQuestion, ClockAnswer, ClockStart, LeaveAsked>;
 
 std::string encode_control(const ControlMessage& message);
 /// Throws ProtocolError.

@@ -39,6 +39,7 @@ struct PutPoolFrame {
     hello.set_program_commit(clean_utf8(plain.program_commit));
     hello.set_cpu_type(clean_utf8(plain.cpu_type));
     hello.set_protocol(plain.protocol);
+    hello.set_slurm_job(clean_utf8(plain.slurm_job));
   }
   void operator()(const Heartbeat&) const { frame.mutable_heartbeat(); }
   void operator()(const RunStarted& plain) const { with_run(plain.run, frame.mutable_started()); }
@@ -82,6 +83,7 @@ PoolHello hello_from(const v1::PoolHello& message) {
   plain.program_commit = message.program_commit();
   plain.cpu_type = message.cpu_type();
   plain.protocol = message.protocol();
+  plain.slurm_job = message.slurm_job();
   return plain;
 }
 

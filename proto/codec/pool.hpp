@@ -25,6 +25,7 @@ struct PoolHello {
   std::vector<RankInfo> ranks;
   std::string program_version, program_commit, cpu_type;
   std::uint32_t protocol = pool_protocol_version;
+  std::string slurm_job = {};
 };
 /// A run that is under way: a job, the run's number in it, and which attempt at it.
 struct RunId {

@@ -46,11 +46,12 @@ inline void run_here(const Value& job, const std::string& folder) {
 
 /// Every rank calls this; rank 0 gets the result, the others nothing.
 inline std::optional<StandaloneResult> run_on_ranks(const Value& job, const std::string& folder) {
+  std::atomic<bool> stop{false};
   if (world()->rank() != 0) {
-    serve_rank(*world(), {static_cast<std::uint32_t>(world()->rank()), "here", getpid()});
+    serve_rank(*world(), {static_cast<std::uint32_t>(world()->rank()), "here", getpid()}, stop);
     return std::nullopt;
   }
-  gather_ranks(*world(), {0, "here", getpid()});
+  gather_ranks(*world(), {0, "here", getpid()}, stop);
   StandaloneResult result = run_standalone(*world(), job, folder, {});
   shut_down_ranks(*world());
   return result;

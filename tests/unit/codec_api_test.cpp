@@ -229,7 +229,7 @@ TEST(ApiCodec, JsonTextIsATree) {
 TEST(ApiCodec, ListsAndSmallRepliesComeBackInBothFormats) {
   const JobList jobs{{a_job(), Job{}}, 6};
   const FileList files{{{"weights.npy", 800}}};
-  const PoolList pools{{{"local", {"a", "b"}, {0, 7}, 1, 2, "0.1.0", true, "attached"}}};
+  const PoolList pools{{{"local", {"a", "b"}, {0, 7}, 1, 2, "0.1.0", true, "attached", "4711"}}};
   for (const WireFormat format : both_formats) {
     EXPECT_EQ(there_and_back(jobs, format).jobs.size(), 2u);
     EXPECT_EQ(there_and_back(jobs, format).next_before, 6u);
@@ -237,6 +237,7 @@ TEST(ApiCodec, ListsAndSmallRepliesComeBackInBothFormats) {
     EXPECT_EQ(there_and_back(files, format).files.at(0).bytes, 800u);
     EXPECT_EQ(there_and_back(pools, format).pools.at(0).rank_jobs, pools.pools[0].rank_jobs);
     EXPECT_TRUE(there_and_back(pools, format).pools.at(0).local);
+    EXPECT_EQ(there_and_back(pools, format).pools.at(0).slurm_job, "4711");
     EXPECT_EQ(there_and_back(ErrorReply{"e", "a.b"}, format).path, "a.b");
     EXPECT_EQ(there_and_back(Health{"ok", "1"}, format).status, "ok");
     EXPECT_EQ(there_and_back(SubmitReply{12}, format).id, 12u);
@@ -251,7 +252,7 @@ TEST(ApiCodec, TextThatIsNotUtf8IsMadeSo) {
 TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
   const RunId run{3, 7, 1};
   const PoolFrame frames[] = {
-      PoolHello{"p", {{0, "host", 77}}, "0.1.0", "abc", "cpu", pool_protocol_version},
+      PoolHello{"p", {{0, "host", 77}}, "0.1.0", "abc", "cpu", pool_protocol_version, "4711"},
       Heartbeat{},
       RunStarted{run},
       RunPoints{run, 40, {{Series::objective, 1, 2, 0, 0.5}}},
@@ -344,6 +345,7 @@ std::vector<ControlMessage> control_messages() {
   messages.push_back(RankStop{1});
   messages.push_back(RankIdle{1, 2});
   messages.push_back(RankShutDown{});
+  messages.push_back(LeaveAsked{3});
   return messages;
 }
 

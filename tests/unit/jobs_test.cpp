@@ -196,6 +196,58 @@ TEST_F(QueueTest, TheThirdLostAttemptIsTheLast) {
   EXPECT_THAT(put(PoolAttached{PoolId(4), 1}), IsEmpty());
 }
 
+TEST_F(QueueTest, ARunThatIsGivenBackStartsAgainElsewhereAtOnce) {
+  put(PoolAttached{pool_a, 1});
+  put(PoolAttached{pool_b, 1});
+  put(JobAccepted{1, 1});
+  run(1);
+  EXPECT_THAT(put(PoolLeft{pool_a, "time limit"}),
+              ElementsAre(state(1, JobState::queued, 1, "attempt 1 was given back: time limit"),
+                          start(1, pool_b, 2, {0}), starting(1, 2)));
+  EXPECT_THAT(end(1, RunOutcome::cancelled), IsEmpty()) << "what that pool says is no longer heard";
+  EXPECT_THAT(put(PoolLost{pool_a, "closed"}), IsEmpty()) << "it has left already";
+  EXPECT_TRUE(queue.runs_on(pool_b, {1, 0, 2}));
+}
+
+TEST_F(QueueTest, APoolThatHasLeftGetsNothingMore) {
+  put(PoolAttached{pool_a, 4});
+  EXPECT_THAT(put(PoolLeft{pool_a, "time limit"}), IsEmpty());
+  EXPECT_THAT(put(JobAccepted{1, 1}), IsEmpty());
+  EXPECT_THAT(queue.rank_jobs(pool_a), IsEmpty());
+}
+
+TEST_F(QueueTest, GivenBackIsNotLostHoweverOften) {
+  put(JobAccepted{1, 1});
+  std::uint32_t attempt = 0;
+  const auto attach = [&] { put(PoolAttached{PoolId(++attempt), 1}); };
+  for (int lost = 1; lost <= 2; ++lost) {
+    for (int times = 0; times < 5; ++times) {
+      attach();
+      EXPECT_THAT(
+          put(PoolLeft{PoolId(attempt), "requeued"}),
+          ElementsAre(state(1, JobState::queued, attempt,
+                            "attempt " + std::to_string(attempt) + " was given back: requeued")));
+    }
+    attach();
+    put(PoolLost{PoolId(attempt), "gone"});
+    EXPECT_EQ(queue.state_of(1), JobState::queued);
+  }
+  attach();
+  EXPECT_THAT(
+      put(PoolLost{PoolId(attempt), "gone"}),
+      ElementsAre(state(1, JobState::failed, 13, "attempt 13, the last one, was lost: gone")));
+}
+
+TEST_F(QueueTest, ACancelledRunWhosePoolLeavesIsNotStartedAgain) {
+  put(PoolAttached{pool_a, 1});
+  put(PoolAttached{pool_b, 1});
+  put(JobAccepted{1, 1});
+  put(CancelAsked{1});
+  EXPECT_THAT(put(PoolLeft{pool_a, "time limit"}),
+              ElementsAre(state(1, JobState::cancelled, 1,
+                                "cancelled; its run was given back: time limit")));
+}
+
 TEST_F(QueueTest, ALostPoolTakesAllOfItsRunsAndNoOthers) {
   put(PoolAttached{pool_a, 2});
   put(JobAccepted{1, 1});

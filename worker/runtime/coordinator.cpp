@@ -373,6 +373,13 @@ void Coordinator::cancel(RunId run) {
   }
 }
 
+void Coordinator::cancel_all() {
+  for (const auto& [number, under_way] : runs_) under_way->cancel();
+  for (const StartRun& start : std::exchange(waiting_, {})) {
+    listener_.ended(start.run, RunOutcome::cancelled, "", "", {});
+  }
+}
+
 void Coordinator::on_control(ControlMessage message) {
   std::visit(
       [&](auto& what) {

@@ -46,6 +46,7 @@ class Coordinator {
   void start(const StartRun& start);
   /// Ends a run as CANCELLED; nothing happens when there is no such run.
   void cancel(RunId run);
+  void cancel_all();
   /// ClockQuestion, RankReady, ReportMessage, FinalMessage, RankFault or RankIdle of a rank.
   void on_control(ControlMessage message);
   /// Works for a short while. False when there was nothing to do.

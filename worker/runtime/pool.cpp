@@ -21,6 +21,8 @@ namespace {
 constexpr std::chrono::microseconds sleep_in_run_max{100};
 constexpr std::chrono::microseconds sleep_idle_max{1000};
 constexpr std::chrono::microseconds sleep_in_real_run{40};
+/// How long ranks may take to leave their runs (one may be in a long computation).
+constexpr std::chrono::seconds leave_max{30};
 /// A row that waits for a time is waited for awake from so long before: sleeps end late by a
 /// little.
 constexpr std::chrono::microseconds awake_before{20};
@@ -34,12 +36,16 @@ bool is_for_coordinator(const ControlMessage& message) {
 }
 
 /// One turn of a rank: control messages, then its rows. `coordinator` is null but on rank 0.
-bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinator) {
+/// `stop` becomes true when another rank says that a signal has come there.
+bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinator,
+               std::atomic<bool>* stop = nullptr) {
   bool moved = false;
   while (auto arrival = transport.poll_control()) {
     moved = true;
     ControlMessage message = decode_control(arrival->bytes);
-    if (coordinator != nullptr && is_for_coordinator(message)) {
+    if (stop != nullptr && std::holds_alternative<LeaveAsked>(message)) {
+      *stop = true;
+    } else if (coordinator != nullptr && is_for_coordinator(message)) {
       coordinator->on_control(std::move(message));
     } else {
       worker.on_control(std::move(message));
@@ -212,7 +218,8 @@ class FrameHandler {
 
 }  // namespace
 
-std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me) {
+std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me,
+                                   std::atomic<bool>& stop) {
   std::vector<RankInfo> ranks(static_cast<std::size_t>(transport.size()));
   ranks[0] = me;
   Backoff backoff;
@@ -223,6 +230,10 @@ std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me) {
       continue;
     }
     const ControlMessage message = decode_control(arrival->bytes);
+    if (std::holds_alternative<LeaveAsked>(message)) {
+      stop = true;
+      continue;
+    }
     const auto* hello = std::get_if<RankHello>(&message);
     if (hello == nullptr) throw ProtocolError("a rank says something before who it is");
     ranks.at(static_cast<std::size_t>(arrival->from)) = hello->info;
@@ -239,11 +250,15 @@ void shut_down_ranks(Transport& transport) {
   while (!transport.sends_done()) backoff.wait(sleep_idle_max, sleep_for);
 }
 
-void serve_rank(Transport& transport, const RankInfo& me) {
+void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop) {
   transport.send_control(0, encode_control(RankHello{me}));
   RankWorker worker(transport);
   Backoff backoff;
+  bool asked = false;
   while (!worker.shut_down()) {
+    if (stop && !std::exchange(asked, true)) {
+      transport.send_control(0, encode_control(LeaveAsked{me.rank}));
+    }
     if (take_turn(transport, worker, nullptr)) {
       backoff.reset();
     } else {
@@ -253,36 +268,41 @@ void serve_rank(Transport& transport, const RankInfo& me) {
 }
 
 PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& spool,
-                   const std::atomic<bool>& stop) {
+                   std::atomic<bool>& stop) {
   RankWorker worker(transport);
   LinkListener listener(link);
   Coordinator coordinator(transport, listener, spool);
   FrameHandler handler(coordinator);
   Backoff backoff;
-  while (handler.reason.empty()) {
-    link.alive();
-    bool moved = false;
-    if (const auto why = link.lost()) {
-      handler.reason = "the connection to the daemon is lost: " + *why;
-    } else if (stop) {
-      handler.reason = "told to stop by a signal";
-      link.send(PoolGoodbye{handler.reason});
-    }
-    while (const auto frame = link.poll()) {
-      std::visit(handler, *frame);
-      moved = true;
-    }
-    moved = take_turn(transport, worker, &coordinator) || moved;
-    moved = listener.upload() || moved;
-    if (moved) {
+  const auto turn_or_rest = [&](bool moved) {
+    if (take_turn(transport, worker, &coordinator, &stop) || moved) {
       backoff.reset();
     } else {
       rest(backoff, worker, coordinator.has_runs() ? sleep_in_run_max : sleep_idle_max,
            [&](std::chrono::microseconds time) { link.wait(time); });
     }
+  };
+  while (handler.reason.empty()) {
+    link.alive();
+    if (const auto why = link.lost()) {
+      // Ranks that are in the middle of a run would wait for each other: that world has to be ended
+      // as a whole.
+      return {"the connection to the daemon is lost: " + *why, !coordinator.has_runs()};
+    }
+    if (stop) handler.reason = "told to stop by a signal";
+    bool moved = false;
+    while (const auto frame = link.poll()) {
+      std::visit(handler, *frame);
+      moved = true;
+    }
+    turn_or_rest(listener.upload() || moved);
   }
-  // Ranks that are in the middle of a run would wait for each other: that world has to be ended as
-  // a whole.
+  // First of all, since whoever sent the signal may not wait long: from here on the runs are the
+  // daemon's again. What they still send is not for it.
+  link.send(PoolGoodbye{handler.reason});
+  coordinator.cancel_all();
+  const auto deadline = std::chrono::steady_clock::now() + leave_max;
+  while (coordinator.has_runs() && std::chrono::steady_clock::now() < deadline) turn_or_rest(false);
   return {handler.reason, !coordinator.has_runs()};
 }
 

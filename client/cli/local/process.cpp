@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -86,6 +87,38 @@ pid_t start_detached(const std::vector<std::string>& command, const std::filesys
     throw Error("cannot start " + command.front() + ": " + std::strerror(fault));
   }
   return pid;
+}
+
+ProgramEnd run_program(const std::vector<std::string>& command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_fault("cannot make a pipe");
+  const Descriptor reading{ends[0]};
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  {
+    const Descriptor writing{ends[1]};
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, writing.fd, STDOUT_FILENO);
+    const int fault = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (fault != 0) throw Error("cannot start " + command.front() + ": " + std::strerror(fault));
+  }
+  ProgramEnd end;
+  char bytes[4096];
+  for (;;) {
+    const ssize_t count = ::read(reading.fd, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    end.out.append(bytes, static_cast<std::size_t>(count));
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  end.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return end;
 }
 
 std::optional<std::string> ended_child(pid_t pid) {

@@ -20,6 +20,14 @@ std::filesystem::path own_folder();
 /// when it ends. Throws Error.
 pid_t start_detached(const std::vector<std::string>& command, const std::filesystem::path& log);
 
+struct ProgramEnd {
+  int status = 0;   // exit status; 128 + signal
+  std::string out;  // its standard output
+};
+/// Runs a program found on the PATH to its end; its errors go where ours do. Throws Error when
+/// there is no such program.
+ProgramEnd run_program(const std::vector<std::string>& command);
+
 /// How a child that was started here has ended ("exit status 1", "signal 9"); nothing while it
 /// runs.
 std::optional<std::string> ended_child(pid_t pid);

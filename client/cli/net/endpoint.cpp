@@ -110,7 +110,8 @@ Endpoint parse_url(const std::string& url) {
     throw wrong("has more than host and port");
   const std::size_t bracket = rest.rfind(']');
   const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
-  Endpoint endpoint{.host = rest.substr(0, colon), .port = "80", .token = {}, .found_by = {}};
+  Endpoint endpoint{
+      .host = rest.substr(0, colon), .port = "80", .token = {}, .token_file = {}, .found_by = {}};
   if (colon != std::string::npos) endpoint.port = rest.substr(colon + 1);
   const auto number = parse_integer(endpoint.port);
   if (endpoint.host.empty()) throw wrong("has no host");
@@ -133,6 +134,7 @@ Endpoint find_daemon(const EndpointFlags& flags) {
       throw ConfigError("a URL needs a token too: give --token-file FILE or PIPEWRIGHT_TOKEN_FILE");
     }
     endpoint.token = read_token(token_file);
+    endpoint.token_file = token_file;
     endpoint.found_by = found_by;
     return endpoint;
   }
@@ -147,8 +149,8 @@ Endpoint find_daemon(const EndpointFlags& flags) {
                   data_dir, given));
   }
   Endpoint endpoint = parse_url(record->url);
-  endpoint.token =
-      read_token(flags.token_file.empty() ? data_dir / "token" : fs::path(flags.token_file));
+  endpoint.token_file = flags.token_file.empty() ? data_dir / "token" : fs::path(flags.token_file);
+  endpoint.token = read_token(endpoint.token_file);
   endpoint.found_by = "the data folder " + data_dir.string();
   return endpoint;
 }

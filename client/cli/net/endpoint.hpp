@@ -22,7 +22,8 @@ void add_endpoint_flags(CLI::App* command, EndpointFlags& flags);
 struct Endpoint {
   std::string host, port;  // of http://host:port
   std::string token;
-  std::string found_by;  // "--url ...", or "the data folder ...": for messages
+  std::filesystem::path token_file = {};  // where the token was read
+  std::string found_by;                   // "--url ...", or "the data folder ...": for messages
 
   std::string url() const { return "http://" + host + ":" + port; }
 };

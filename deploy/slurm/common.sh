@@ -1,0 +1,127 @@
+# What the batch scripts share; each of them sources it after it has found this folder as $here.
+
+say() { printf '%s: %s\n' "$script" "$*" >&2; }
+
+# Exit status 2, as of pipewright itself: what was given is at fault.
+refuse() {
+  say "$*"
+  exit 2
+}
+
+# The comment at the top of a script, as its help.
+usage() { sed -n '/^# /,/^$/{/^#SBATCH/d;s/^# \{0,1\}//p}' "$1"; }
+
+# check_allocation: how many ranks Slurm has given, as $ranks.
+check_allocation() {
+  [ -n "${SLURM_JOB_ID:-}" ] || refuse "this is a batch script: submit it with sbatch"
+  ranks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-}}
+  [ -n "$ranks" ] || refuse "Slurm does not say how many tasks it has given (SLURM_NTASKS): give sbatch --ntasks N"
+  say "Slurm job $SLURM_JOB_ID, attempt $((${SLURM_RESTART_COUNT:-0} + 1)): $ranks ranks on ${SLURM_JOB_NODELIST:-?}"
+}
+
+# find_programs [DIR]: the folder of the programs, as $bin. Installed, in a build tree, beside the
+# sources, or on the PATH.
+find_programs() {
+  local folder
+  for folder in "${1:-}" "$here/../../../bin" "$here/../../build/release/bin"; do
+    if [ -n "$folder" ] && [ -x "$folder/pipewright-worker" ]; then
+      bin=$(cd "$folder" && pwd)
+      return
+    fi
+    if [ -n "${1:-}" ]; then refuse "--bin $1: there is no pipewright-worker"; fi
+  done
+  folder=$(command -v pipewright-worker) || refuse "pipewright-worker is not found: give --bin DIR"
+  bin=$(dirname "$folder")
+}
+
+# find_daemon URL TOKEN_FILE DATA_DIR: as $url and $token_file; what is not given comes from the
+# environment and the data folder, as for pipewright itself.
+find_daemon() {
+  url=$1 token_file=$2
+  local data=$3
+  if [ -z "$url$data" ]; then
+    url=${PIPEWRIGHT_URL:-}
+    token_file=${token_file:-${PIPEWRIGHT_TOKEN_FILE:-}}
+  fi
+  if [ -z "$url" ]; then
+    data=${data:-${PIPEWRIGHT_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/pipewright}}
+    token_file=${token_file:-$data/token}
+    url=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$data/daemon.json" 2>/dev/null) || true
+    [ -n "$url" ] || refuse "there is no daemon in $data (no daemon.json): start one, or give --url URL --token-file FILE"
+  fi
+  [ -r "$token_file" ] || refuse "the token file '$token_file' cannot be read: give --token-file FILE"
+}
+
+# launch mpirun|srun TYPE_OF_MPI: the command that starts the ranks, as the array $launcher.
+launch() {
+  case $1 in
+  mpirun)
+    command -v mpirun >/dev/null || refuse "there is no mpirun here: load Open MPI, or use srun"
+    launcher=(mpirun -n "$ranks")
+    ;;
+  srun)
+    srun --mpi=list 2>&1 | grep -qw -- "${2%%_v*}" ||
+      refuse "this Slurm has no MPI plugin '$2' (srun --mpi=list): use mpirun instead"
+    launcher=(srun --mpi="$2" --ntasks="$ranks" --export=ALL --kill-on-bad-exit=1)
+    ;;
+  *) refuse "the launcher is mpirun or srun, not '$1'" ;;
+  esac
+}
+
+# What the pool is told; with a name of its own at each requeue, for the one before may still count as
+# attached.
+pool_command() {
+  local name=slurm-$SLURM_JOB_ID
+  [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || name+=-r$SLURM_RESTART_COUNT
+  pool=("${launcher[@]}" "$bin/pipewright-worker" --daemon "$url" --token-file "$token_file"
+    --name "$name" --expect-ranks "$ranks")
+}
+
+# until_ended PID: waits for it and gives its status; signals to this shell go to `on_signal`.
+until_ended() {
+  local status
+  while :; do
+    signalled=false status=0
+    wait "$1" || status=$?
+    if ! $signalled; then return "$status"; fi
+  done
+}
+
+# run_pool LAUNCHER TYPE_OF_MPI [options of the batch script]: the whole of a batch script of a pool.
+run_pool() {
+  local launcher_name=$1 mpi=$2 given_url= given_token= given_data= given_bin=
+  shift 2
+  while [ $# -gt 0 ]; do
+    case $1 in
+    --url) given_url=${2:?--url needs a URL} ;;
+    --token-file) given_token=${2:?--token-file needs a file} ;;
+    --data-dir) given_data=${2:?--data-dir needs a folder} ;;
+    --bin) given_bin=${2:?--bin needs a folder} ;;
+    --mpi) mpi=${2:?--mpi needs a type, like pmix} ;;
+    *) refuse "'$1' is none of --url, --token-file, --data-dir, --bin, --mpi" ;;
+    esac
+    shift 2
+  done
+  check_allocation
+  find_programs "$given_bin"
+  find_daemon "$given_url" "$given_token" "$given_data"
+  launch "$launcher_name" "$mpi"
+  pool_command
+  # Launchers pass SIGUSR1 on to all ranks, which then give back what they run and end with status 0.
+  # SIGTERM would make mpirun kill them.
+  on_signal() {
+    signalled=true
+    say "told to end: the pool leaves"
+    kill -USR1 "$child" 2>/dev/null || true
+  }
+  trap on_signal USR1 TERM INT
+  "${pool[@]}" &
+  child=$!
+  local status=0
+  until_ended "$child" || status=$?
+  say "the pool has ended with status $status"
+  if [ "$status" -ne 0 ] && [ "$launcher_name" = srun ]; then
+    say "if no rank came up: is '$mpi' what this MPI was built for? srun --mpi=list names the others"
+  fi
+  exit "$status"
+}

@@ -1,0 +1,181 @@
+// Pools that come and go: a daemon without one of its own, and worlds of pipewright-worker that are
+// started and told to leave by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include "proto/codec/job_file.hpp"
+#include "tests/e2e/processes.hpp"
+
+namespace pipewright::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
+const std::string worker = (binaries / "pipewright-worker").string();
+const std::string mpirun = std::string(PIPEWRIGHT_SOURCE_DIR) + "/tests/support/mpirun.sh";
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Takes a few seconds.
+std::string job_text() {
+  return "objective: {quadratic: {generate: {kind: tridiagonal, examples: 600, parameters: 512},"
+         " batch_size: 5}}\n"
+         "schedule: {pipedream: {stages: 2, microbatches: 150000}}\n"
+         "optimizer: {sgd: {learning_rate: 0.001}}\n";
+}
+
+class Pools : public testing::Test {
+ protected:
+  Pools() {
+    std::string name = (fs::temp_directory_path() / "pipewright-e2e-XXXXXX").string();
+    path = ::mkdtemp(name.data());
+  }
+  ~Pools() override {
+    daemon.reset();
+    fs::remove_all(path);
+  }
+
+  void SetUp() override {
+    if (!fs::exists(worker)) {
+      GTEST_SKIP() << "there is no pipewright-worker in " << binaries << ": built without MPI";
+    }
+    daemon = std::make_unique<Running>(
+        std::vector<std::string>{(binaries / "pipewrightd").string(), "--data-dir", data(),
+                                 "--port", "0", "--ranks", "0", "--log-level", "error"});
+    until([&] { return fs::exists(data() + "/daemon.json"); });
+    url = JobFile::read(data() + "/daemon.json").tree().at("url").as_text();
+  }
+
+  std::string data() const { return (path / "data").string(); }
+  Outcome cli(std::vector<std::string> words) const {
+    words.insert(words.begin(), (binaries / "pipewright").string());
+    words.insert(words.end(), {"--data-dir", data()});
+    return run(words);
+  }
+  std::vector<std::string> world(int ranks, std::vector<std::string> options) const {
+    // At SIGTERM mpirun waits so many seconds, passes it on, waits as long again, and kills.
+    std::vector<std::string> words{"/usr/bin/env",
+                                   "OMPI_MCA_odls_base_sigkill_timeout=1",
+                                   mpirun,
+                                   std::to_string(ranks),
+                                   worker,
+                                   "--daemon",
+                                   url,
+                                   "--token-file",
+                                   data() + "/token"};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  }
+  std::string pools() const { return cli({"pools", "--json"}).out; }
+
+  std::unique_ptr<Running> attach(const std::string& name) const {
+    auto pool = std::make_unique<Running>(world(2, {"--name", name}));
+    until([&] { return pools().find('"' + name + '"') != std::string::npos; });
+    return pool;
+  }
+
+  /// Asks until it is so; what is asked for is another process's doing.
+  template <class Question>
+  static void until(Question&& question) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (!question()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  /// A running job's pool gets the signal: the job ends on the next pool, with the bytes of a run
+  /// that nobody disturbed.
+  Outcome leave_in_mid_run(int signal) {
+    const std::string job = (path / "job.yaml").string();
+    std::ofstream(job) << job_text();
+    const auto one = attach("one");
+    const auto two = attach("two");
+    EXPECT_EQ(cli({"submit", job}).out, "1\n");  // to the older one
+    until([&] { return cli({"show", "1"}).out.find("RUNNING") != std::string::npos; });
+    one->signal(signal);
+    const Outcome left = one->wait();
+    EXPECT_EQ(cli({"wait", "1"}).status, 0);
+    EXPECT_THAT(cli({"log", "1"}).out,
+                HasSubstr("attempt 1 was given back: the pool left: told to"));
+    EXPECT_THAT(pools(), Not(HasSubstr("\"one\"")));
+    EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
+    const std::string alone = (path / "alone").string();
+    EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
+    for (const std::string name :
+         {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
+      const std::string bytes = read_file(path / "pools" / name);
+      EXPECT_FALSE(bytes.empty()) << name;
+      EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
+    }
+    two->signal(SIGUSR1);
+    EXPECT_EQ(two->wait().status, 0);
+    return left;
+  }
+
+  fs::path path;
+  std::string url;
+  std::unique_ptr<Running> daemon;
+};
+
+TEST_F(Pools, ARunIsGivenBackAtSigterm) {
+  // mpirun's own status is that of a job that was told to end.
+  EXPECT_THAT(leave_in_mid_run(SIGTERM).err, HasSubstr("pool 'one' ends: told to stop"));
+}
+
+TEST_F(Pools, ARunIsGivenBackAtSigusr1AndTheWorldEndsInOrder) {
+  const Outcome left = leave_in_mid_run(SIGUSR1);
+  EXPECT_EQ(left.status, 0) << left.err;
+  EXPECT_THAT(left.err, HasSubstr("pool 'one' ends: told to stop"));
+}
+
+TEST_F(Pools, ASignalToAnyRankIsForAllOfThem) {
+  const auto pool = attach("one");
+  const std::vector<pid_t> ranks = descendants(pool->pid(), "pipewright-work");
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks.back(), SIGTERM);
+  EXPECT_EQ(pool->wait().status, 0);
+}
+
+TEST_F(Pools, AWorldOfAnotherSizeThanExpectedIsRefusedOnce) {
+  const Outcome outcome = run(world(2, {"--expect-ranks", "3"}));
+  EXPECT_EQ(outcome.status, 2);
+  const std::string text = "MPI's world has 2 ranks, but --expect-ranks is 3";
+  EXPECT_THAT(outcome.err, HasSubstr(text));
+  EXPECT_EQ(outcome.err.find(text), outcome.err.rfind(text));
+}
+
+TEST_F(Pools, WorldsOfOneUnderSrunAreRefused) {
+  std::vector<std::string> words{"/usr/bin/env",
+                                 "SLURM_STEP_ID=0",
+                                 "SLURM_STEP_NUM_TASKS=4",
+                                 "SLURM_PROCID=0",
+                                 worker,
+                                 "--daemon",
+                                 url,
+                                 "--token-file",
+                                 data() + "/token"};
+  const Outcome first = run(words);
+  EXPECT_EQ(first.status, 2);
+  EXPECT_THAT(first.err, HasSubstr("world has 1 rank, but SLURM_STEP_NUM_TASKS of this srun is 4"));
+  words[3] = "SLURM_PROCID=1";
+  const Outcome second = run(words);
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.err, IsEmpty()) << "one of the ranks says it";
+}
+
+}  // namespace
+}  // namespace pipewright::e2e

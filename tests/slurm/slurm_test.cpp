@@ -1,0 +1,340 @@
+// Pools in jobs of a real Slurm of four nodes; tests/slurm/cluster.sh runs this program inside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "core/base/text.hpp"
+#include "proto/codec/job_file.hpp"
+#include "tests/e2e/processes.hpp"
+
+namespace pipewright::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
+const std::string scripts = std::string(PIPEWRIGHT_BINARY_DIR) + "/share/pipewright/slurm/";
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string job_text(int stages, int microbatches) {
+  return "objective: {quadratic: {generate: {kind: tridiagonal, examples: 600, parameters: 512},"
+         " batch_size: 5}}\n"
+         "schedule: {pipedream: {stages: " +
+         std::to_string(stages) + ", microbatches: " + std::to_string(microbatches) +
+         "}}\n"
+         "optimizer: {sgd: {learning_rate: 0.001}}\n";
+}
+
+/// A daemon without a pool of its own. Slurm's jobs are cancelled at the end of each test.
+class Slurm : public testing::Test {
+ protected:
+  Slurm() {
+    std::string name = (fs::path(std::getenv("SLURM_LAB")) / "tmp/test-XXXXXX").string();
+    path = ::mkdtemp(name.data());
+  }
+
+  void SetUp() override {
+    daemon =
+        std::make_unique<Running>(Words{(binaries / "pipewrightd").string(), "--data-dir", data(),
+                                        "--port", "0", "--ranks", "0", "--log-level", "error"});
+    until([&] { return fs::exists(data() + "/daemon.json"); });
+  }
+
+  void TearDown() override {
+    for (const std::string& job : jobs_) run({"/usr/bin/scancel", job});
+    for (const std::string& job : jobs_) {
+      until([&] { return !has_processes(job); });
+      if (HasFailure()) std::cerr << "Slurm job " << job << ":\n" << log(job);
+    }
+    daemon->signal(SIGTERM);
+    const Outcome ended = daemon->wait();
+    if (HasFailure()) std::cerr << ended.err;
+  }
+
+  std::string data() const { return (path / "data").string(); }
+  Outcome cli(Words words) const {
+    words.insert(words.begin(), (binaries / "pipewright").string());
+    words.insert(words.end(), {"--data-dir", data()});
+    return run(words);
+  }
+
+  /// Of a Slurm job: the value of a field of squeue's format.
+  static std::string slurm(const std::string& job, const std::string& field) {
+    return std::string(trim(
+        run({"/usr/bin/squeue", "--noheader", "--states=all", "--jobs", job, "--format", field})
+            .out));
+  }
+  static std::string state(const std::string& job) { return slurm(job, "%T"); }
+  static bool is_any_of(const std::string& state, std::initializer_list<const char*> states) {
+    return std::find(states.begin(), states.end(), state) != states.end();
+  }
+  static bool has_processes(const std::string& job) {
+    return is_any_of(state(job), {"RUNNING", "COMPLETING", "CONFIGURING"});
+  }
+  static std::string exit_code(const std::string& job) {
+    const std::string all = run({"/usr/bin/scontrol", "show", "job", job}).out;
+    const std::size_t at = all.find("ExitCode=");
+    return at == std::string::npos ? all
+                                   : all.substr(at + 9, all.find_first_of(" \n", at) - at - 9);
+  }
+  std::string log(const std::string& job) const {
+    return read_file(path / ("pipewright-pool-" + job + ".log")) +
+           read_file(path / ("pipewright-" + job + ".log"));
+  }
+
+  /// `pipewright pool start --slurm`; gives Slurm's number of the job once its pool is attached.
+  std::string start_pool(Words options) {
+    Words words{"pool", "start", "--slurm", "--timeout", "60", "--json", "--chdir", path.string()};
+    words.insert(words.end(), options.begin(), options.end());
+    const Outcome outcome = cli(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    if (outcome.status != 0) return {};
+    const Value pools = JobFile::parse(outcome.out, "pools").tree();
+    jobs_.push_back(pools.at("pools").as_list().at(0).at("slurm_job").as_text());
+    return jobs_.back();
+  }
+  /// sbatch as it is.
+  std::string sbatch(Words words) {
+    words.insert(words.begin(), {"/usr/bin/sbatch", "--parsable", "--chdir", path.string()});
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    jobs_.emplace_back(trim(outcome.out));
+    return jobs_.back();
+  }
+  static void until_ended(const std::string& job) {
+    until([&] {
+      return is_any_of(state(job), {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"});
+    });
+  }
+
+  std::string job_file(int stages, int microbatches) const {
+    const std::string file = (path / "job.yaml").string();
+    std::ofstream(file) << job_text(stages, microbatches);
+    return file;
+  }
+  /// Job 1 of the daemon, of two stages; it takes a few seconds.
+  void submit_and_wait_until_it_runs() const {
+    EXPECT_EQ(cli({"submit", job_file(2, 15000)}).out, "1\n");
+    until([&] { return cli({"show", "1"}).out.find("RUNNING") != std::string::npos; });
+  }
+  /// Job 1 ends well, and has the bytes of a run in one process.
+  void expect_same_bytes() const {
+    EXPECT_EQ(cli({"wait", "1"}).status, 0);
+    EXPECT_EQ(cli({"export", "1", "--out", (path / "slurm").string()}).status, 0);
+    expect_same_files(path / "slurm");
+  }
+  void expect_same_files(const fs::path& folder) const {
+    const std::string alone = (path / "alone").string();
+    EXPECT_EQ(run({(binaries / "pipewright").string(), "run", (path / "job.yaml").string(), "--out",
+                   alone})
+                  .status,
+              0);
+    for (const std::string name :
+         {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
+      const std::string bytes = read_file(folder / name);
+      EXPECT_FALSE(bytes.empty()) << name;
+      EXPECT_TRUE(bytes == read_file(fs::path(alone) / name)) << name << " differs";
+    }
+  }
+
+  /// Asks until it is so; what is asked for is Slurm's doing.
+  template <class Question>
+  static void until(Question&& question) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(90);
+    while (!question()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  fs::path path;
+  std::unique_ptr<Running> daemon;
+
+ private:
+  std::vector<std::string> jobs_;
+};
+
+TEST_F(Slurm, FourNodesByMpirunGiveTheBytesOfOneProcessAndLeaveInOrder) {
+  const std::string pool = start_pool({"--nodes", "4", "--ntasks-per-node", "1"});
+  EXPECT_THAT(cli({"pools"}).out, HasSubstr("slurm-" + pool + "  attached      4     0"));
+  cli({"submit", job_file(4, 2000)});
+  expect_same_bytes();
+  run({"/usr/bin/scancel", "--signal=USR1", "--batch", pool});
+  until_ended(pool);
+  EXPECT_EQ(state(pool), "COMPLETED");
+  EXPECT_EQ(exit_code(pool), "0:0");
+  EXPECT_EQ(cli({"pools"}).out, "");
+}
+
+TEST_F(Slurm, FourNodesBySrunGiveTheBytesOfOneProcessAndLeaveInOrder) {
+  const std::string pool = start_pool({"--srun", "--nodes", "4", "--ntasks-per-node", "1"});
+  cli({"submit", job_file(4, 2000)});
+  expect_same_bytes();
+  run({"/usr/bin/scancel", "--signal=USR1", "--batch", pool});
+  until_ended(pool);
+  EXPECT_EQ(state(pool), "COMPLETED");
+  EXPECT_EQ(exit_code(pool), "0:0");
+}
+
+class SlurmLaunchers : public Slurm, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Each, SlurmLaunchers, testing::Values(false, true), [](const auto& srun) {
+  return std::string(srun.param ? "Srun" : "Mpirun");
+});
+
+TEST_P(SlurmLaunchers, WhatACancelledPoolRunsEndsOnTheNextOne) {
+  Words options{"--nodes", "2", "--ntasks-per-node", "1"};
+  if (GetParam()) options.emplace_back("--srun");
+  const std::string first = start_pool(options);
+  submit_and_wait_until_it_runs();
+  start_pool(options);
+  run({"/usr/bin/scancel", first});
+  expect_same_bytes();
+  EXPECT_THAT(cli({"log", "1"}).out, HasSubstr("attempt 1 was given back"));
+}
+
+TEST_F(Slurm, APoolWhoseTimeIsOverGivesItsRunBackBeforehand) {
+  // Slurm looks every 30 s, and then finds less than 60 s left.
+  const std::string first = start_pool({"--nodes", "2", "--ntasks-per-node", "1", "--time", "1"});
+  EXPECT_EQ(cli({"submit", job_file(2, 3000000)}).out, "1\n");
+  until_ended(first);
+  EXPECT_EQ(state(first), "COMPLETED") << "not TIMEOUT";
+  EXPECT_THAT(cli({"log", "1"}).out, HasSubstr("attempt 1 was given back"));
+  EXPECT_THAT(cli({"show", "1"}).out, HasSubstr("QUEUED"));
+}
+
+TEST_F(Slurm, ARequeuedPoolTakesItsRunUpAgain) {
+  const std::string pool = start_pool({"--nodes", "2", "--ntasks-per-node", "1"});
+  submit_and_wait_until_it_runs();
+  EXPECT_EQ(run({"/usr/bin/scontrol", "requeue", pool}).status, 0);
+  until([&] { return cli({"pools"}).out.find("slurm-" + pool + "-r1") != std::string::npos; });
+  expect_same_bytes();
+  EXPECT_THAT(cli({"show", "1"}).out, HasSubstr("slurm-" + pool + "-r1, ranks 0 1"));
+}
+
+TEST_F(Slurm, WorldsOfOneAreRefused) {
+  // An MPI that does not see that srun has started it, as of a container or another vendor.
+  fs::create_directory(path / "bin");
+  const fs::path worker = path / "bin/pipewright-worker";
+  std::ofstream(worker) << "#!/bin/sh\nexec env -u SLURM_STEPID '" << binaries.string()
+                        << "/pipewright-worker' \"$@\"\n";
+  fs::permissions(worker, fs::perms::owner_all);
+  const std::string pool =
+      sbatch({"--nodes", "2", "--ntasks-per-node", "2", scripts + "pool-srun.sbatch", "--data-dir",
+              data(), "--mpi", "none", "--bin", worker.parent_path().string()});
+  until_ended(pool);
+  EXPECT_EQ(exit_code(pool), "2:0");
+  EXPECT_THAT(log(pool), HasSubstr("MPI's world has 1 rank, but --expect-ranks is 4"));
+  EXPECT_EQ(cli({"pools"}).out, "");
+}
+
+TEST_F(Slurm, AnotherPluginOfSrunThanThatOfTheMpiIsRefused) {
+  const std::string pool =
+      sbatch({"--nodes", "2", "--ntasks-per-node", "2", scripts + "pool-srun.sbatch", "--data-dir",
+              data(), "--mpi", "pmi2"});
+  until_ended(pool);
+  EXPECT_EQ(state(pool), "FAILED");
+  EXPECT_THAT(log(pool), HasSubstr("is 'pmi2' what this MPI was built for?"));
+  EXPECT_EQ(cli({"pools"}).out, "");
+}
+
+TEST_F(Slurm, AMissingPluginOfSrunIsRefused) {
+  const std::string pool = sbatch(
+      {"--ntasks", "2", scripts + "pool-srun.sbatch", "--data-dir", data(), "--mpi", "nonesuch"});
+  until_ended(pool);
+  EXPECT_EQ(exit_code(pool), "2:0");
+  EXPECT_THAT(log(pool), HasSubstr("no MPI plugin 'nonesuch'"));
+}
+
+TEST_F(Slurm, PoolStartSaysWhyThePoolDoesNotCome) {
+  Words words{"pool", "start", "--slurm", "--chdir", path.string(), "--ntasks", "2"};
+  fs::create_directory(path / "bin");
+  const Outcome typo = cli({"pool", "start", "--slurm", "--nodess", "2"});
+  EXPECT_EQ(typo.status, 1);
+  EXPECT_THAT(typo.err, HasSubstr("--nodess"));
+  words.insert(words.end(), {"--export", "NONE,OMPI_MCA_btl=nonesuch,OMPI_MCA_plm=nonesuch"});
+  const Outcome broken = cli(words);
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.err, HasSubstr("ended before its pool was attached (FAILED"));
+  EXPECT_THAT(broken.err, HasSubstr("the pool has ended with status"));
+}
+
+TEST_F(Slurm, DryRunShowsCommandAndScriptAndSubmitsNothing) {
+  const Outcome outcome =
+      cli({"pool", "start", "--slurm", "--dry-run", "--nodes", "4", "--comment", "two words"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("$ sbatch --parsable --nodes 4 --comment 'two words' "));
+  EXPECT_THAT(outcome.out, HasSubstr("\n#SBATCH --requeue\n"));
+  EXPECT_EQ(outcome.out.find(read_file(data() + "/token")), std::string::npos);
+  EXPECT_EQ(run({"/usr/bin/squeue", "--noheader"}).out, "");
+}
+
+TEST_P(SlurmLaunchers, OneAllocationRunsDaemonPoolAndJob) {
+  const std::string job =
+      sbatch({"--nodes", "4", "--ntasks-per-node", "1", scripts + "single.sbatch",
+              job_file(4, 2000), "--out", "results", "--launcher", GetParam() ? "srun" : "mpirun"});
+  until_ended(job);
+  EXPECT_EQ(exit_code(job), "0:0");
+  expect_same_files(path / "results");
+}
+
+TEST_F(Slurm, OneAllocationExitsWithTheStatusOfItsJob) {
+  std::ofstream(path / "job.yaml")
+      << "objective: {quadratic: {data: {npy: {x: x.npy, y: y.npy}}, batch_size: 5}}\n"
+         "schedule: {pipedream: {stages: 2, microbatches: 4}}\n"
+         "optimizer: {sgd: {learning_rate: 0.1}}\n";
+  const std::string refused = sbatch({"--ntasks", "2", scripts + "single.sbatch", "job.yaml"});
+  until_ended(refused);
+  EXPECT_EQ(exit_code(refused), "2:0");
+  EXPECT_THAT(log(refused), HasSubstr("x.npy"));
+}
+
+TEST_F(Slurm, OneAllocationThatIsQueuedAgainGoesOnWithItsJob) {
+  const std::string job =
+      sbatch({"--ntasks", "2", scripts + "single.sbatch", job_file(2, 15000), "--out", "results"});
+  until([&] { return fs::exists(path / ("pipewright-" + job) / "daemon.json"); });
+  const std::string own = (path / ("pipewright-" + job)).string();
+  const Words show{(binaries / "pipewright").string(), "show", "1", "--data-dir", own};
+  until([&] { return run(show).out.find("RUNNING") != std::string::npos; });
+  EXPECT_EQ(run({"/usr/bin/scontrol", "requeue", job}).status, 0);
+  until([&] { return state(job) == "PENDING"; });
+  until_ended(job);
+  EXPECT_EQ(exit_code(job), "0:0");
+  expect_same_files(path / "results");
+  EXPECT_THAT(log(job), HasSubstr("attempt 2"));
+}
+
+// The last one: the node does not come back.
+TEST_F(Slurm, ThePoolOfALostNodeComesBackOnOthers) {
+  const std::string pool = start_pool({"--nodes", "2", "--ntasks-per-node", "1"});
+  submit_and_wait_until_it_runs();
+  const std::string nodes = slurm(pool, "%N");  // n[1-2]
+  ASSERT_THAT(nodes, testing::MatchesRegex("n\\[[0-9]-[0-9]\\]"));
+  const std::string lost = std::string("n") + nodes[nodes.size() - 2];
+  const fs::path lab = std::getenv("SLURM_LAB");
+  ::kill(std::stoi(read_file(lab / ("run/slurmd-" + lost + ".pid"))), SIGKILL);
+  EXPECT_EQ(
+      run({"/usr/bin/scontrol", "update", "NodeName=" + lost, "State=DOWN", "Reason=test"}).status,
+      0);
+  until([&] { return cli({"pools"}).out.find("slurm-" + pool + "-r1") != std::string::npos; });
+  EXPECT_THAT(slurm(pool, "%N"), Not(HasSubstr(lost)));
+  expect_same_bytes();
+}
+
+}  // namespace
+}  // namespace pipewright::e2e
