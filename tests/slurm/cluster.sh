@@ -39,6 +39,7 @@ start() {
   setpriv --pdeathsig KILL "$@" >"$lab/log/$name.out" 2>&1 </dev/null &
   daemons+=($!)
   echo $! >"$lab/run/$name.pid"
+  disown  # or bash tells of its end
 }
 
 is_down() {
