@@ -297,13 +297,14 @@ PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& sp
     }
     turn_or_rest(listener.upload() || moved);
   }
-  // First of all, since whoever sent the signal may not wait long: from here on the runs are the
-  // daemon's again. What they still send is not for it.
-  link.send(PoolGoodbye{handler.reason});
   coordinator.cancel_all();
   const auto deadline = std::chrono::steady_clock::now() + leave_max;
   while (coordinator.has_runs() && std::chrono::steady_clock::now() < deadline) turn_or_rest(false);
-  return {handler.reason, !coordinator.has_runs()};
+  // Only now: a launcher also sends SIGTERM when one of the ranks has died. Then they never all
+  // leave its run, and without this word the daemon counts what was here as lost.
+  const bool in_order = !coordinator.has_runs();
+  if (in_order) link.send(PoolGoodbye{handler.reason});
+  return {handler.reason, in_order};
 }
 
 StandaloneResult run_standalone(Transport& transport, const Value& job, const std::string& out,
