@@ -13,7 +13,6 @@ usage() { sed -n '/^# /,/^$/{/^#SBATCH/d;s/^# \{0,1\}//p}' "$1"; }
 
 # check_allocation: how many ranks Slurm has given, as $ranks.
 check_allocation() {
-  [ -n "${SLURM_JOB_ID:-}" ] || refuse "this is a batch script: submit it with sbatch"
   ranks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-}}
   [ -n "$ranks" ] || refuse "Slurm does not say how many tasks it has given (SLURM_NTASKS): give sbatch --ntasks N"
   say "Slurm job $SLURM_JOB_ID, attempt $((${SLURM_RESTART_COUNT:-0} + 1)): $ranks ranks on ${SLURM_JOB_NODELIST:-?}"
