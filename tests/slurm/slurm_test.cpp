@@ -51,8 +51,8 @@ class Slurm : public testing::Test {
 
   void SetUp() override {
     daemon =
-        std::make_unique<Running>(Words{(binaries / "pipewrightd").string(), "--data-dir", data(),
-                                        "--port", "0", "--ranks", "0", "--log-level", "error"});
+        std::make_unique<Running>(Words{scripts + "daemon.sh", "--data-dir", data(), "--listen",
+                                        "127.0.0.1", "--port", "0", "--log-level", "error"});
     until([&] { return fs::exists(data() + "/daemon.json"); });
   }
 
