@@ -42,6 +42,16 @@ int main(int argc, char** argv) {
                  "themselves")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  std::int64_t keep_days = 0;
+  app.add_option("--keep-days", keep_days,
+                 "Delete jobs that ended so many days ago; 0: none for their age")
+      ->check(CLI::Range(0, 36'500))
+      ->capture_default_str();
+  std::int64_t keep_megabytes = 0;
+  app.add_option("--keep-megabytes", keep_megabytes,
+                 "While the data folder holds more, delete the jobs that ended first; 0: no limit")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->capture_default_str();
   app.add_option("--log-level", level, "What is written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
@@ -56,6 +66,9 @@ int main(int argc, char** argv) {
   }
   start_logging(level);
   options.data_dir = data_dir;
+  auto& retention = options.service.retention;
+  if (keep_days > 0) retention.age_max = std::chrono::hours(24 * keep_days);
+  if (keep_megabytes > 0) retention.bytes_max = keep_megabytes * 1'000'000;
   try {
     pipewright::Daemon daemon(options);
     daemon.run();

@@ -56,19 +56,73 @@ Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
       queue_(limits.queue) {
   for (const JobRecord& record : store_.unfinished()) handle(restored(record, store_));
   publish(journal_.commit());
+  files_.remove_all_but([&](std::uint32_t job) { return store_.find(job).has_value(); });
 }
 
-JobId Service::submit(const Value& checked) {
+Service::Submitted Service::submit(const Value& checked, const std::string& idempotency_key) {
+  if (!idempotency_key.empty()) {
+    if (const std::optional<JobId> known = store_.find_key(idempotency_key)) {
+      // Checked again, for what a message does not keep: which whole numbers are reals.
+      if (check_job(store_.spec(*known).value_or(Value())) != check_job(checked)) {
+        throw KeyTaken("the idempotency key '" + idempotency_key + "' is that of job " +
+                       std::to_string(*known) + ", which is another job than this one");
+      }
+      return {*known, false};
+    }
+  }
   if (queue_.full()) {
     throw QueueFull(std::to_string(limits_.queue.jobs_max) +
                     " jobs have not ended; no more are taken until some have");
   }
   const JobRuns runs(checked);
   const int ranks = ranks_wanted(runs);
-  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms());
+  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms(), idempotency_key);
   spdlog::info("job accepted id={} runs={} ranks={}", id, runs.size(), ranks);
   put(jobs::JobAccepted{id, ranks, runs.size()});
-  return id;
+  return {id, true};
+}
+
+Service::RemoveAnswer Service::remove(JobId id) {
+  if (queue_.state_of(id)) return RemoveAnswer::has_not_ended;
+  if (!store_.find(id)) return RemoveAnswer::unknown;
+  if (!has_ended(id)) return RemoveAnswer::has_not_ended;  // its end waits for the disk
+  delete_ended(id);
+  return RemoveAnswer::removed;
+}
+
+/// From the store first: files that a crash leaves behind are found at the next start.
+void Service::delete_ended(JobId id) {
+  store_.remove(id);
+  std::erase_if(runs_of_, [&](const auto& kept) { return kept.first == id; });
+  wake_streams(id);
+  spdlog::info("job deleted id={}", id);
+  files_.remove(id);
+}
+
+void Service::retain() {
+  const Retention& retention = limits_.retention;
+  if (!retention.age_max && !retention.bytes_max) return;
+  const jobs::Queue::Time now = steady_ms();
+  if (retained_ && now - *retained_ < retention.check_interval) return;
+  retained_ = now;
+  if (retention.age_max) {
+    const std::int64_t oldest =
+        unix_ms() -
+        std::chrono::duration_cast<std::chrono::milliseconds>(*retention.age_max).count();
+    while (const std::optional<Store::Ended> first = store_.ended_first()) {
+      if (first->ended_unix_ms >= oldest || !has_ended(first->id)) break;
+      delete_ended(first->id);
+    }
+  }
+  if (retention.bytes_max) {
+    std::int64_t in_files = files_.bytes_used();
+    while (store_.bytes_used() + in_files > *retention.bytes_max) {
+      const std::optional<Store::Ended> first = store_.ended_first();
+      if (!first || !has_ended(first->id)) return;
+      in_files -= files_.bytes_used(first->id);
+      delete_ended(first->id);
+    }
+  }
 }
 
 std::optional<Job> Service::job(JobId id) {
@@ -198,6 +252,7 @@ void Service::tick() {
   if (!ended_.empty()) commit();
   put(jobs::TimePassed{});
   commit();
+  retain();
 }
 
 void Service::commit() {

@@ -3,6 +3,7 @@
 // event shown) has been committed before.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -43,11 +44,19 @@ class StreamPort {
   virtual void wake() = 0;
 };
 
+/// Which ended jobs are deleted by themselves, those first that ended first.
+struct Retention {
+  std::optional<std::chrono::seconds> age_max;  // since their end
+  std::optional<std::int64_t> bytes_max;        // of the store and all files together
+  std::chrono::milliseconds check_interval{60'000};
+};
+
 struct ServiceLimits {
   jobs::QueueLimits queue;
   std::size_t pending_events_flush = 20'000;   // committed at once, not at the next tick
   std::size_t pending_events_max = 1'000'000;  // while the disk refuses; beyond it pools wait
   std::size_t log_text_bytes_max = 16 * 1024;  // of one line; longer ones are cut
+  Retention retention;
 };
 
 class Service {
@@ -56,14 +65,23 @@ class Service {
   Service(const std::filesystem::path& data_dir, ServiceLimits limits = {});
 
   // Jobs. All of these may throw StoreError.
-  /// The job is on disk when this returns. `checked` comes from check_job. Throws QueueFull.
-  JobId submit(const Value& checked);
+  struct Submitted {
+    JobId id = 0;
+    bool is_new = true;
+  };
+  /// The job is on disk when this returns. `checked` comes from check_job. With the (not empty) key
+  /// of an earlier job that is the same, it is that one; throws KeyTaken when it is another. Throws
+  /// QueueFull.
+  Submitted submit(const Value& checked, const std::string& idempotency_key = {});
   std::optional<Job> job(JobId id);
   JobList list(const ListQuery& query);
   /// The runs of a job that is there, from number `from` on, `limit` at most.
   RunList runs(JobId id, std::uint32_t from, std::size_t limit);
   enum class CancelAnswer { asked, has_ended, unknown };
   CancelAnswer cancel(JobId id);
+  enum class RemoveAnswer { removed, has_not_ended, unknown };
+  /// Deletes an ended job with its events and files.
+  RemoveAnswer remove(JobId id);
   EventList events(JobId id, const EventQuery& query) { return store_.events(id, query); }
   const JobFiles& files() const { return files_; }
 
@@ -74,6 +92,8 @@ class Service {
   EventList next_events(JobId id, std::uint64_t from);
   /// Everything about the job has been committed, its end included.
   bool has_ended(JobId id);
+  /// False once it has been deleted.
+  bool knows(JobId id) { return journal_.under_way(id) || store_.find(id); }
   /// No end of this run waits for a commit.
   bool run_is_stored(JobId id, std::uint32_t run) const {
     return journal_.run_under_way(id, run) == nullptr;
@@ -135,6 +155,8 @@ class Service {
   void publish(const std::vector<Journal::Committed>& committed);
   void send_outgoing();
   std::string encode_outgoing(const Outgoing& outgoing);
+  void retain();
+  void delete_ended(JobId id);
   void fail_to_start(const jobs::StartOnPool& start, const std::string& why);
   const JobRuns& runs_of(JobId id);
   void add_table(Job& job);
@@ -156,11 +178,18 @@ class Service {
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first
   std::string local_pool_;
   std::string closing_;
-  std::string store_fault_;  // the last one that was logged
+  std::string store_fault_;                    // the last one that was logged
+  std::optional<jobs::Queue::Time> retained_;  // when that was looked at last
 };
 
 /// So many jobs wait that no more are taken.
 class QueueFull : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Another job was submitted under this key.
+class KeyTaken : public Error {
  public:
   using Error::Error;
 };

@@ -51,6 +51,7 @@ void add_watch(Program& program);
 void add_list(Program& program);
 void add_show(Program& program);
 void add_cancel(Program& program);
+void add_delete(Program& program);
 void add_wait(Program& program);
 void add_log(Program& program);
 void add_export(Program& program);

@@ -26,6 +26,7 @@ struct Options {
   EndpointFlags endpoint;
   bool json = false;
   std::uint32_t id = 0;
+  std::vector<std::uint32_t> ids = {};
   std::uint32_t limit = 50;
   std::string state;
 };
@@ -162,6 +163,19 @@ int cancel_job(const Options& options) {
   return exit_ok;
 }
 
+int delete_jobs(const Options& options) {
+  const Api api(find_daemon(options.endpoint));
+  for (const std::uint32_t id : options.ids) {
+    const Job job = api.remove(id);
+    if (options.json) {
+      std::cout << encode(job, WireFormat::json) << '\n';
+    } else {
+      std::cout << "job " << job.id << " is deleted\n";
+    }
+  }
+  return exit_ok;
+}
+
 }  // namespace
 
 void add_list(Program& program) {
@@ -194,6 +208,16 @@ void add_cancel(Program& program) {
   const auto options = common_options(command);
   command->add_option("ID", options->id, "The job")->required();
   program.on(command, [options] { return cancel_job(*options); });
+}
+
+void add_delete(Program& program) {
+  CLI::App* command = program.add_command(
+      "delete",
+      "Delete jobs that have ended, with their curves and files; exit status 1 when one has not",
+      "pipewright delete 7 8");
+  const auto options = common_options(command);
+  command->add_option("ID", options->ids, "The jobs")->required();
+  program.on(command, [options] { return delete_jobs(*options); });
 }
 
 }  // namespace pipewright::cli

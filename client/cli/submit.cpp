@@ -1,7 +1,11 @@
 // submit, watch, wait.
 #include <unistd.h>
 
+#include <chrono>
 #include <iostream>
+#include <optional>
+#include <random>
+#include <thread>
 
 #include "client/cli/command.hpp"
 #include "client/cli/net/api.hpp"
@@ -19,15 +23,48 @@ struct Options {
   bool json = false;
   bool watches = false;
   std::string file;
+  std::string key;
   std::vector<std::string> sets;
   std::vector<std::uint32_t> ids;
 };
+
+std::string random_key() {
+  std::random_device device;
+  std::string key;
+  for (int i = 0; i < 32; ++i) key += "0123456789abcdef"[device() % 16];
+  return key;
+}
+
+/// Where the answer got lost, whether the daemon took the job is not known: it is asked again,
+/// under the same key, until it says so.
+std::uint32_t submit_for_sure(const EndpointFlags& endpoint, const Value& spec,
+                              const std::string& key) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds patience{30};
+  std::optional<Clock::time_point> lost_since;
+  while (true) {
+    try {
+      return Api(find_daemon(endpoint)).submit(spec, key);
+    } catch (const ConnectionError& error) {
+      if (!lost_since && dynamic_cast<const BrokenConnection*>(&error) == nullptr) throw;
+      if (!lost_since) {
+        std::cerr << "connection lost: " << error.what() << "; asking again for "
+                  << patience.count() << " s" << std::endl;
+        lost_since = Clock::now();
+      } else if (Clock::now() - *lost_since > patience) {
+        throw;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+}
 
 int submit(const Options& options) {
   JobFile file = JobFile::read(options.file);
   for (const std::string& assignment : options.sets) file.set(assignment);
   const Value spec = file.checked();
-  const std::uint32_t id = Api(find_daemon(options.endpoint)).submit(spec);
+  const std::uint32_t id =
+      submit_for_sure(options.endpoint, spec, options.key.empty() ? random_key() : options.key);
   if (options.json) {
     std::cout << encode(SubmitReply{id}, WireFormat::json) << std::endl;
   } else {
@@ -101,6 +138,11 @@ void add_submit(Program& program) {
   command->add_option("--set", options->sets, "Sets a key of the job, e.g. seed=3; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--key", options->key,
+                   "Idempotency key: a job that was submitted under it before is not submitted "
+                   "again, and its id is printed")
+      ->type_name("KEY");
   command->add_flag("--watch", options->watches,
                     "Follow it to its end on standard error; the exit status is its outcome as for "
                     "`pipewright wait`");

@@ -80,6 +80,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"POST", {"v1", "jobs"}, Access::token, {}, &Api::submit},
       {"GET", {"v1", "jobs"}, Access::token, {"limit", "before", "state"}, &Api::list},
       {"GET", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::show},
+      {"DELETE", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::remove},
       {"POST", {"v1", "jobs", "{id}", "cancel"}, Access::token, {}, &Api::cancel},
       {"GET",
        {"v1", "jobs", "{id}", "events"},
@@ -214,7 +215,17 @@ ApiAnswer Api::health(const Call& call) {
 
 ApiAnswer Api::submit(const Call& call) {
   const Value checked = job_from_body(call.request.content_type, call.request.body);
-  return reply(201, SubmitReply{service_.submit(checked)}, call.format);
+  const std::string_view key = trim(call.request.idempotency_key);
+  const auto is_plain = [](unsigned char c) { return c > ' ' && c < 127; };
+  if (key.size() > 200 || !std::all_of(key.begin(), key.end(), is_plain)) {
+    throw HttpFault(400, "Idempotency-Key: at most 200 visible ASCII characters without spaces");
+  }
+  try {
+    const Service::Submitted job = service_.submit(checked, std::string(key));
+    return reply(job.is_new ? 201 : 200, SubmitReply{job.id}, call.format);
+  } catch (const KeyTaken& error) {
+    throw HttpFault(422, error.what());
+  }
 }
 
 ApiAnswer Api::list(const Call& call) {
@@ -246,6 +257,21 @@ ApiAnswer Api::cancel(const Call& call) {
       break;
   }
   return reply(200, existing(call.job), call.format);
+}
+
+/// Answers with the job as it was.
+ApiAnswer Api::remove(const Call& call) {
+  const Job job = existing(call.job);
+  switch (service_.remove(call.job)) {
+    case Service::RemoveAnswer::unknown:
+      throw HttpFault(404, "there is no job " + std::to_string(call.job));
+    case Service::RemoveAnswer::has_not_ended:
+      throw HttpFault(409, "job " + std::to_string(call.job) + " has not ended: it is " +
+                               std::string(name_of(job.state)) + "; cancel it first");
+    case Service::RemoveAnswer::removed:
+      break;
+  }
+  return reply(200, job, call.format);
 }
 
 ApiAnswer Api::events(const Call& call) {

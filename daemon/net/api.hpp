@@ -17,7 +17,7 @@ namespace pipewright {
 struct ApiRequest {
   std::string_view method;  // "GET"
   std::string_view target;  // "/v1/jobs?limit=5"
-  std::string_view content_type, accept, authorization;
+  std::string_view content_type, accept, authorization, idempotency_key;
   std::string_view body;
   bool websocket = false;  // asks for an upgrade
 };
@@ -80,6 +80,7 @@ class Api {
   ApiAnswer list(const Call& call);
   ApiAnswer show(const Call& call);
   ApiAnswer cancel(const Call& call);
+  ApiAnswer remove(const Call& call);
   ApiAnswer events(const Call& call);
   ApiAnswer runs(const Call& call);
   ApiAnswer run(const Call& call);

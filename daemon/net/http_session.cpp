@@ -87,6 +87,7 @@ class Connection {
             .content_type = view(request[http::field::content_type]),
             .accept = view(request[http::field::accept]),
             .authorization = view(request[http::field::authorization]),
+            .idempotency_key = view(request["Idempotency-Key"]),
             .body = request.body(),
             .websocket = beast::websocket::is_upgrade(request)};
   }

@@ -63,6 +63,11 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
       StreamFrame frame = std::move(events);
       co_return co_await send(std::move(frame));
     }
+    if (!service_.knows(stream_.job)) {
+      StreamFrame gone = Closing{"job " + std::to_string(stream_.job) + " has been deleted"};
+      co_await send(std::move(gone));
+      co_return false;
+    }
     if (!live_) {
       live_ = true;
       StreamFrame live = LiveFromHere{service_.job(stream_.job).value()};

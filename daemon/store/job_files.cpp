@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/text.hpp"
+
 namespace pipewright {
 namespace {
 
@@ -202,6 +204,35 @@ void JobFiles::drop_part(RunKey run) {
   if (gone.empty()) return;
   ::close(gone.mapped().descriptor);
   ::unlink(gone.mapped().path.c_str());
+}
+
+void JobFiles::remove(std::uint32_t job) {
+  const fs::path path = root_ / std::to_string(job);
+  std::error_code fault;
+  fs::remove_all(path, fault);
+  if (fault) throw StoreError(path.string() + ": cannot be deleted: " + fault.message());
+}
+
+void JobFiles::remove_all_but(const std::function<bool(std::uint32_t)>& keeps) {
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root_, missing)) {
+    const std::optional<std::int64_t> job = parse_integer(entry.path().filename().string());
+    if (job && *job > 0 && *job <= UINT32_MAX && !keeps(static_cast<std::uint32_t>(*job))) {
+      remove(static_cast<std::uint32_t>(*job));
+    }
+  }
+}
+
+std::int64_t JobFiles::bytes_used(std::optional<std::uint32_t> job) const {
+  std::int64_t sum = 0;
+  std::error_code gone;  // no such folder, or a part that is being renamed
+  const fs::path path = job ? root_ / std::to_string(*job) : root_;
+  for (fs::recursive_directory_iterator at(path, gone), end; at != end; at.increment(gone)) {
+    if (!at->is_regular_file(gone)) continue;
+    const std::uintmax_t bytes = at->file_size(gone);
+    if (!gone) sum += static_cast<std::int64_t>(bytes);
+  }
+  return sum;
 }
 
 FileList JobFiles::list(RunKey run) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -32,6 +33,13 @@ class JobFiles {
   std::map<RunKey, std::string> sync(std::span<const RunKey> runs);
   /// Forgets a file of this run that has not come to its end, and what is not synced.
   void abandon(RunKey run);
+
+  /// Deletes all files of a job of which nothing is under way.
+  void remove(std::uint32_t job);
+  /// Deletes those of jobs that `keeps` does not know: what a crash in remove() may have left.
+  void remove_all_but(const std::function<bool(std::uint32_t)>& keeps);
+  /// Of all files of a job, or of all jobs.
+  std::int64_t bytes_used(std::optional<std::uint32_t> job = std::nullopt) const;
 
   /// By name; of a run without files an empty list.
   FileList list(RunKey run) const;

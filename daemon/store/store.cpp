@@ -62,8 +62,13 @@ constexpr const char* schema = R"(
     data BLOB NOT NULL);
   CREATE UNIQUE INDEX events_by_sequence ON events(job, last_sequence);
   CREATE INDEX events_by_kind ON events(job, kind, last_sequence);
-  CREATE INDEX events_by_run ON events(job, run, last_sequence);
-  PRAGMA user_version = 2;)";
+  CREATE INDEX events_by_run ON events(job, run, last_sequence);)";
+
+constexpr const char* since_version_3 = R"(
+  ALTER TABLE jobs ADD COLUMN idempotency_key TEXT;
+  CREATE INDEX jobs_by_end ON jobs(ended_unix_ms, id);
+  CREATE UNIQUE INDEX jobs_by_key ON jobs(idempotency_key) WHERE idempotency_key IS NOT NULL;
+  PRAGMA user_version = 3;)";
 
 constexpr const char* job_columns =
     "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
@@ -161,9 +166,10 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
   database_.execute("PRAGMA journal_mode = WAL");
   database_.execute("PRAGMA synchronous = FULL");
   const std::int64_t version = database_.pragma("user_version");
-  if (version == 0) {
+  if (version == 0 || version == 2) {
     sqlite::Transaction transaction(database_);
-    database_.execute(schema);
+    if (version == 0) database_.execute(schema);
+    database_.execute(since_version_3);
     transaction.commit();
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +
@@ -174,15 +180,17 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
 }
 
 std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                             std::int64_t now_unix_ms) {
+                             std::int64_t now_unix_ms, std::string_view idempotency_key) {
   sqlite::Transaction transaction(database_);
   const std::string bytes = encode(JobSpecBody{spec}, WireFormat::protobuf);
   sqlite::Statement insert(database_,
                            "INSERT INTO jobs(spec, ranks_wanted, state, submitted_unix_ms, runs,"
-                           " last_sequence) VALUES(?1, ?2, ?3, ?4, ?5, 1)");
+                           " last_sequence, idempotency_key)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, 1, NULLIF(?6, ''))");
   insert
       .bind(sqlite::Blob{bytes}, std::int64_t{ranks_wanted},
-            static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{runs})
+            static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{runs},
+            idempotency_key)
       .run();
   const auto id = static_cast<std::uint32_t>(database_.last_insert_id());
   const Event queued{.sequence = 1,
@@ -273,6 +281,37 @@ std::optional<JobRecord> Store::find(std::uint32_t id) {
     if (const auto run = find_run(id, 0)) show_run(record.job, run->run);
   }
   return record;
+}
+
+std::optional<std::uint32_t> Store::find_key(std::string_view idempotency_key) {
+  sqlite::Statement select(database_, "SELECT id FROM jobs WHERE idempotency_key=?1");
+  if (!select.bind(idempotency_key).step()) return std::nullopt;
+  return unsigned_at(select, 0);
+}
+
+void Store::remove(std::uint32_t id) {
+  sqlite::Transaction transaction(database_);
+  for (const char* sql : {"DELETE FROM events WHERE job=?1", "DELETE FROM runs WHERE job=?1",
+                          "DELETE FROM jobs WHERE id=?1"}) {
+    sqlite::Statement(database_, sql).bind(std::int64_t{id}).run();
+  }
+  transaction.commit();
+}
+
+std::optional<Store::Ended> Store::ended_first() {
+  sqlite::Statement select(database_,
+                           "SELECT id, ended_unix_ms FROM jobs WHERE ended_unix_ms > 0"
+                           " AND state IN (?1, ?2, ?3) ORDER BY ended_unix_ms, id LIMIT 1");
+  select.bind(static_cast<std::int64_t>(JobState::succeeded),
+              static_cast<std::int64_t>(JobState::failed),
+              static_cast<std::int64_t>(JobState::cancelled));
+  if (!select.step()) return std::nullopt;
+  return Ended{unsigned_at(select, 0), select.integer(1)};
+}
+
+std::int64_t Store::bytes_used() {
+  return (database_.pragma("page_count") - database_.pragma("freelist_count")) *
+         database_.pragma("page_size");
 }
 
 std::optional<Value> Store::spec(std::uint32_t id) {

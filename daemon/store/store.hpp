@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "daemon/store/sqlite.hpp"
@@ -57,13 +58,18 @@ struct ListQuery {
 
 class Store {
  public:
-  static constexpr std::int64_t schema_version = 2;
+  static constexpr std::int64_t schema_version = 3;
 
   explicit Store(const std::filesystem::path& file);
 
-  /// The id of a new job that is QUEUED; that is its first event.
+  /// The id of a new job that is QUEUED; that is its first event. A key that is not empty must not
+  /// be that of another job.
   std::uint32_t add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                        std::int64_t now_unix_ms);
+                        std::int64_t now_unix_ms, std::string_view idempotency_key = {});
+  /// The job that was added with this key.
+  std::optional<std::uint32_t> find_key(std::string_view idempotency_key);
+  /// Forgets a job and all of its events; its id is not used again.
+  void remove(std::uint32_t id);
   void write(std::span<const JobWrite> writes);
 
   /// A job of one run shows what its run does.
@@ -73,6 +79,15 @@ class Store {
   JobList list(const ListQuery& query);
   /// Jobs that have not ended, in the order of their ids.
   std::vector<JobRecord> unfinished();
+
+  struct Ended {
+    std::uint32_t id = 0;
+    std::int64_t ended_unix_ms = 0;
+  };
+  /// Of the jobs that have ended the one that did so first.
+  std::optional<Ended> ended_first();
+  /// Bytes of the data base that hold something.
+  std::int64_t bytes_used();
 
   std::optional<RunRecord> find_run(std::uint32_t id, std::uint32_t run);
   /// Runs that have been started, in the order of their numbers, from `from` on.

@@ -317,7 +317,23 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 2"));
+              HasSubstr("schema 1; this one knows 3"));
+}
+
+TEST_F(StoreTest, AStoreOfTheVersionBeforeIsBroughtUpToDate) {
+  const std::uint32_t id = store->add_job(small_job(2), 2, 1, 1234);
+  store.reset();
+  {
+    sqlite::Database database(file());
+    database.execute(
+        "DROP INDEX jobs_by_key; DROP INDEX jobs_by_end;"
+        "ALTER TABLE jobs DROP COLUMN idempotency_key; PRAGMA user_version = 2");
+  }
+  reopen();
+  EXPECT_EQ(store->find(id).value().job.submitted_unix_ms, 1234);
+  const std::uint32_t next = store->add_job(small_job(), 1, 1, 1, "key");
+  reopen();
+  EXPECT_EQ(store->find_key("key"), next);
 }
 
 TEST_F(StoreTest, AStoreOfANewerVersionIsRefused) {

@@ -57,11 +57,12 @@ Health Api::health(std::chrono::milliseconds deadline) const {
   return decode<Health>(reply.body, WireFormat::protobuf);
 }
 
-std::uint32_t Api::submit(const Value& spec) const {
+std::uint32_t Api::submit(const Value& spec, const std::string& idempotency_key) const {
   return ask<SubmitReply>({.method = "POST",
                            .target = "/v1/jobs",
                            .body = encode(JobSpecBody{spec}, WireFormat::protobuf),
-                           .content_type = "application/x-protobuf"})
+                           .content_type = "application/x-protobuf",
+                           .idempotency_key = idempotency_key})
       .id;
 }
 
@@ -78,6 +79,10 @@ Job Api::job(std::uint32_t id) const {
 
 Job Api::cancel(std::uint32_t id) const {
   return ask<Job>({.method = "POST", .target = job_path(id) + "/cancel"});
+}
+
+Job Api::remove(std::uint32_t id) const {
+  return ask<Job>({.method = "DELETE", .target = job_path(id)});
 }
 
 EventList Api::events(std::uint32_t id, std::uint64_t from, const std::string& kind) const {

@@ -36,11 +36,14 @@ class Api {
   const Endpoint& endpoint() const { return endpoint_; }
 
   Health health(std::chrono::milliseconds deadline = request_deadline) const;
-  std::uint32_t submit(const Value& spec) const;
+  /// Asked again with the same key (not empty) it is the same job.
+  std::uint32_t submit(const Value& spec, const std::string& idempotency_key) const;
   /// One page, newest first. `before` 0: from the newest on.
   JobList list(std::uint32_t limit, std::uint32_t before, const std::string& state) const;
   Job job(std::uint32_t id) const;
   Job cancel(std::uint32_t id) const;
+  /// The job as it was.
+  Job remove(std::uint32_t id) const;
   /// `kind`: "point", "log", "state", "run_state", or empty for all.
   EventList events(std::uint32_t id, std::uint64_t from, const std::string& kind) const;
   /// One page, in the order of their numbers.

@@ -31,6 +31,7 @@ class Connection {
                             "): the connection was refused; start one with `pipewright up`");
     }
     if (connected) fail("cannot connect", connected);
+    connected_ = true;
   }
 
   void send(const HttpRequest& given) {
@@ -44,6 +45,7 @@ class Connection {
     request.set(http::field::accept, given.accept);
     request.set(http::field::connection, "close");
     if (!given.content_type.empty()) request.set(http::field::content_type, given.content_type);
+    if (!given.idempotency_key.empty()) request.set("Idempotency-Key", given.idempotency_key);
     request.body() = given.body;
     request.prepare_payload();
     // A daemon that refuses a body may answer and close before it has all of it: the reply counts.
@@ -80,14 +82,17 @@ class Connection {
   }
 
   [[noreturn]] void fail(const std::string& what, beast::error_code fault) {
-    throw ConnectionError(endpoint_.url() + " (" + endpoint_.found_by + "): " + what + ": " +
-                          fault.message());
+    const std::string text =
+        endpoint_.url() + " (" + endpoint_.found_by + "): " + what + ": " + fault.message();
+    if (connected_) throw BrokenConnection(text);
+    throw ConnectionError(text);
   }
 
   const Endpoint& endpoint_;
   std::chrono::milliseconds deadline_;
   asio::io_context context_{1};
   beast::tcp_stream stream_;
+  bool connected_ = false;
   beast::flat_buffer buffer_;
 };
 

@@ -20,12 +20,19 @@ class ConnectionError : public Error {
   using Error::Error;
 };
 
+/// It had been reached: whether it has done what was asked is not known.
+class BrokenConnection : public ConnectionError {
+ public:
+  using ConnectionError::ConnectionError;
+};
+
 struct HttpRequest {
   std::string method = "GET";
   std::string target;  // path and query
   std::string body = {};
   std::string content_type = {};
   std::string accept = "application/x-protobuf";
+  std::string idempotency_key = {};
 };
 
 struct HttpReply {
