@@ -213,6 +213,12 @@ TEST(Http, SaysThatAnAnswerBrokeOff) {
               ThrowsMessage<ConnectionError>(HasSubstr("broke off")));
 }
 
+TEST(Http, TellsADaemonThatHadBeenReachedFromOneThatIsNotThere) {
+  OneAnswer silent("");
+  EXPECT_THROW(Api(silent.endpoint()).submit(Value::map(), "key-1"), BrokenConnection);
+  EXPECT_THAT(silent.request(), HasSubstr("Idempotency-Key: key-1\r\n"));
+}
+
 TEST(Http, SaysThatNobodyListens) {
   Endpoint endpoint;
   {
