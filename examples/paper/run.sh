@@ -277,33 +277,36 @@ caps() {
 
 language() {
   say "PipeDream and LocalSGD on a character language model, R = S = 4"
-  local tick=4000 series=validation local_steps microbatches
+  local tick=4000 series=validation local_steps microbatches set
   [ -f "$root/../shared/data/tinyshakespeare.txt" ] || fail "../shared/data/tinyshakespeare.txt is not there"
   best_runs=() best_labels=()
   row ""
-  row "| | validation loss at tick $tick (best learning rate) | microbatches by then | ticks per microbatch |"
-  row "|---|---|---|---|"
-  run language-pipedream language-pipedream
-  language_row PipeDream language-pipedream
+  row "| | validation loss at tick $tick (best learning rate) | four more seeds: mean, least to largest | microbatches by then | ticks per microbatch |"
+  row "|---|---|---|---|---|"
+  language_row PipeDream language-pipedream language-pipedream
   for local_steps in 1:1200 4:1700; do
     microbatches=${local_steps#*:} local_steps=${local_steps%:*}
-    run "language-local-sgd-$local_steps" language-local-sgd \
+    language_row "LocalSGD, H = $local_steps" "language-local-sgd-$local_steps" language-local-sgd \
       --set "schedule.local_sgd.local_steps=$local_steps" \
       --set "schedule.local_sgd.microbatches=$microbatches"
-    language_row "LocalSGD, H = $local_steps" "language-local-sgd-$local_steps"
   done
   plot language "${best_runs[@]}" "${best_labels[@]}" --series validation --x-max "$tick"
   plot language-microbatches "${best_runs[@]}" "${best_labels[@]}" --series validation --x microbatches
 }
 
-# language_row LABEL SWEEP: the best run of the sweep at $tick.
+# language_row LABEL NAME JOB [--set ...]: the best run of the sweep at $tick, and its learning rate under other seeds.
 language_row() {
-  local best
-  read -r -a best < <(best_at "$out/$2" "$tick" 2)
-  row "| $1 | ${best[0]} (${best[1]}) | $(awk -F, -v tick="$tick" 'NR > 1 && $1 <= tick { n++ } END { print n }' \
+  local label=$1 name=$2 job=$3 best others run
+  shift 3
+  run "$name" "$job" "$@"
+  read -r -a best < <(best_at "$out/$name" "$tick" 2)
+  run "$name-seeds" "$job" "$@" --set "sweep={optimizer.sgd.learning_rate: [${best[1]%\*}]}" --set seed=1 --set repeats=4
+  others=$(for run in "$out/$name-seeds"/run-*; do value_at "$run" "$tick"; done | sort -g |
+    awk '{ value[n++] = $1; sum += $1 } END { printf "%.4f, %.4f to %.4f", sum / n, value[0], value[n - 1] }')
+  row "| $label | ${best[0]} (${best[1]}) | $others | $(awk -F, -v tick="$tick" 'NR > 1 && $1 <= tick { n++ } END { print n }' \
     "${best[2]}/last_stage_loss.csv") | $(period_of "${best[2]}") |"
   best_runs+=("${best[2]}")
-  best_labels+=(--label "$1")
+  best_labels+=(--label "$label")
 }
 
 for experiment in "${experiments[@]}"; do

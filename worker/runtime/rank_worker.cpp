@@ -27,6 +27,9 @@ constexpr std::size_t report_records_max = 256;
 /// How long a rank works before it looks at its other duties. In real time a message that has come
 /// for another row is one.
 constexpr int steps_per_turn = 64;
+/// What a row makes goes out, and what has come in is seen, after so long at the latest (or one
+/// action): long actions of several rows take turns, so that the neighbours of all have work.
+constexpr std::chrono::microseconds turn_of_row_max{50};
 constexpr int steps_per_turn_real = 1;
 
 }  // namespace
@@ -131,9 +134,11 @@ class RankRun : public Outbox {
     for (Hosted& hosted : rows_) {
       RowRunner::Step step = RowRunner::Step::ran;
       const int steps = time_->is_real() ? steps_per_turn_real : steps_per_turn;
+      const Clock::time_point begin = Clock::now();
       for (int i = 0; i < steps && step == RowRunner::Step::ran; ++i) {
         step = hosted.runner->step();
         moved = moved || step == RowRunner::Step::ran;
+        if (Clock::now() - begin > turn_of_row_max) break;
       }
       send_report(hosted, step, report_is_due);
     }
