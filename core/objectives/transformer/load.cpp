@@ -138,7 +138,8 @@ std::vector<ParamSpec> parameters() {
           .or_default(0.0),
       ParamSpec::integer_of(
           "evaluation_batches",
-          "So many batches, evenly spaced over the training text, stand for all of it when the full "
+          "So many batches, evenly spaced over the training text, stand for all of it when the "
+          "full "
           "objective is taken, which is then an estimate; 0: all of it is evaluated.",
           "batches")
           .at_least(0)

@@ -20,8 +20,8 @@ struct Problem {
   Index batch_size = 1;  // sequences
   Index training = 1;    // sequences, at least batch_size of them
   Index validation = 0;  // sequences behind those
-  /// Batches of the training text, evenly spaced over it, that stand for all of it in an evaluation;
-  /// 0: every sequence counts.
+  /// Batches of the training text, evenly spaced over it, that stand for all of it in an
+  /// evaluation; 0: every sequence counts.
   Index evaluation_batches = 0;
   bool recompute = false;
   std::shared_ptr<const std::vector<std::int32_t>> tokens;
