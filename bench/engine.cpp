@@ -9,6 +9,7 @@
 
 #include <Eigen/Dense>
 
+#include "bench/measure.hpp"
 #include "core/data/partition.hpp"
 #include "core/train/run.hpp"
 
@@ -109,19 +110,6 @@ class BareLoop {
   std::vector<std::vector<Eigen::VectorXd>> stash_;
   Eigen::VectorXd y_, z_, total_;
 };
-
-double processor_seconds(const std::function<void()>& work) {
-  // Of this thread's processor time: other programs disturb it less than the time of the clock.
-  const std::clock_t begin = std::clock();
-  work();
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 int run(int runs) {
   const JobConfig config = JobConfig::from(job());

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "bench/measure.hpp"
 #include "core/objectives/transformer/linear.hpp"
 #include "core/train/run.hpp"
 
@@ -85,19 +86,6 @@ std::vector<Linear> products() {
   }
   all.emplace_back(m, embedding, vocabulary);
   return all;
-}
-
-double processor_seconds(const std::function<void()>& work) {
-  // Of this thread's processor time: other programs disturb it less than the time of the clock.
-  const std::clock_t begin = std::clock();
-  work();
-  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
 }
 
 int run(int runs, std::int64_t microbatches) {

@@ -13,8 +13,10 @@ if(PIPEWRIGHT_ARCH)
   target_compile_options(pipewright_options INTERFACE -march=${PIPEWRIGHT_ARCH})
 endif()
 if(PIPEWRIGHT_SANITIZE)
+  # Under the sanitizers g++ 12 gives the false warning for AVX-512 by another name.
   target_compile_options(pipewright_options INTERFACE -fsanitize=${PIPEWRIGHT_SANITIZE}
-                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
   target_link_options(pipewright_options INTERFACE -fsanitize=${PIPEWRIGHT_SANITIZE})
 endif()
 

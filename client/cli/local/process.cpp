@@ -54,6 +54,14 @@ struct Descriptor {
   ::_exit(127);
 }
 
+/// For exec; refers to `command`.
+std::vector<char*> argument_vector(const std::vector<std::string>& command) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  return argv;
+}
+
 }  // namespace
 
 std::filesystem::path own_folder() {
@@ -66,9 +74,7 @@ pid_t start_detached(const std::vector<std::string>& command, const std::filesys
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw system_fault("cannot make a pipe");
   const Descriptor reading{ends[0]};
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  std::vector<char*> argv = argument_vector(command);
   pid_t pid = -1;
   {
     const Descriptor writing{ends[1]};
@@ -93,9 +99,7 @@ ProgramEnd run_program(const std::vector<std::string>& command) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw system_fault("cannot make a pipe");
   const Descriptor reading{ends[0]};
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  std::vector<char*> argv = argument_vector(command);
   pid_t pid = -1;
   {
     const Descriptor writing{ends[1]};
