@@ -8,6 +8,9 @@ find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(Threads REQUIRED)
+# By pkg-config: the package's CMake file also wants what only its HTTP server needs.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(prometheus_cpp REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 find_package(benchmark QUIET)
 if(PIPEWRIGHT_BLAS)
   # The one without threads: ranks and runs side by side are what fills the cores.

@@ -242,6 +242,31 @@ std::optional<Progress> Service::progress(JobId id) const {
   return job->progress;
 }
 
+std::string Service::metrics_text() {
+  std::map<JobState, std::int64_t> jobs = store_.count_by_state();
+  for (const JobState state : {JobState::queued, JobState::starting, JobState::running,
+                               JobState::succeeded, JobState::failed, JobState::cancelled}) {
+    metrics_.set_jobs(state, jobs[state]);
+  }
+  std::int64_t ranks = 0, busy = 0;
+  for (const auto& [id, pool] : pools_) {
+    const std::vector<JobId> of_rank = queue_.rank_jobs(id);
+    ranks += static_cast<std::int64_t>(of_rank.size());
+    busy += std::count_if(of_rank.begin(), of_rank.end(), [](JobId job) { return job != 0; });
+  }
+  metrics_.set_pools(static_cast<std::int64_t>(pools_.size()), ranks - busy, busy);
+  metrics_.set_streams(static_cast<std::int64_t>(streams()));
+  metrics_.set_store_bytes(store_.bytes_used());
+  return metrics_.text();
+}
+
+std::string Service::not_ready() const {
+  if (!closing_.empty()) return "the daemon is ending: " + closing_;
+  if (!store_fault_.empty()) return "the store refuses: " + store_fault_;
+  if (queue_.full()) return "too many jobs wait";
+  return {};
+}
+
 std::size_t Service::streams() const {
   std::size_t sum = 0;
   for (const auto& [id, feed] : feeds_) sum += feed.ports.size();
@@ -325,6 +350,7 @@ void Service::perform(const jobs::Effect& effect) {
     spdlog::info("run state job={} run={} state={} attempt={} pool={} message=\"{}\"", change->job,
                  change->run, name_of(change->state), change->attempt, pool_name, change->message);
     journal_.add_run_state(*change, pool_name, unix_ms());
+    count(*change);
   } else if (const auto* asked = std::get_if<jobs::StoreCancelAsked>(&effect)) {
     journal_.set_cancel_asked(asked->job);
   } else if (const auto* start = std::get_if<jobs::StartOnPool>(&effect)) {
@@ -341,13 +367,24 @@ void Service::perform(const jobs::Effect& effect) {
   }
 }
 
+void Service::count(const jobs::StoreRun& change) {
+  if (is_final(change.state)) metrics_.run_ended(change.state);
+  if (change.state != JobState::starting || change.attempt != 1) return;
+  const std::optional<Job> job = journal_.under_way(change.job);
+  if (!job) return;
+  metrics_.run_waited(std::chrono::milliseconds(unix_ms() - job->submitted_unix_ms));
+}
+
 /// False when the store refuses; then everything waits for the next try.
 bool Service::flush() {
   take_ends();
   try {
+    const auto begin = std::chrono::steady_clock::now();
     publish(journal_.commit());
+    metrics_.committed(std::chrono::steady_clock::now() - begin);
     store_fault_.clear();
   } catch (const StoreError& error) {
+    metrics_.commit_failed();
     if (store_fault_ != error.what()) spdlog::error("store refuses: {}", error.what());
     store_fault_ = error.what();
     return false;

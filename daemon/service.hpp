@@ -19,6 +19,7 @@
 
 #include "core/train/sweep.hpp"
 #include "daemon/jobs/queue.hpp"
+#include "daemon/metrics.hpp"
 #include "daemon/store/job_files.hpp"
 #include "daemon/store/journal.hpp"
 #include "daemon/store/store.hpp"
@@ -84,6 +85,12 @@ class Service {
   RemoveAnswer remove(JobId id);
   EventList events(JobId id, const EventQuery& query) { return store_.events(id, query); }
   const JobFiles& files() const { return files_; }
+
+  /// For Prometheus, as it is now.
+  std::string metrics_text();
+  Metrics& metrics() { return metrics_; }
+  /// Why jobs are not taken at the moment; empty when they are.
+  std::string not_ready() const;
 
   // Streams.
   void subscribe(JobId id, StreamPort& port) { feeds_[id].ports.insert(&port); }
@@ -151,6 +158,7 @@ class Service {
   bool handle(const jobs::Input& input);
   void take_ends();
   void perform(const jobs::Effect& effect);
+  void count(const jobs::StoreRun& change);
   bool flush();
   void publish(const std::vector<Journal::Committed>& committed);
   void send_outgoing();
@@ -163,6 +171,7 @@ class Service {
   void wake_streams(JobId id);
 
   ServiceLimits limits_;
+  Metrics metrics_;
   Store store_;
   JobFiles files_;
   Journal journal_;

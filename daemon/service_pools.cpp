@@ -128,6 +128,7 @@ void Service::on_run_frame(PoolId pool, const RunStarted& frame) {
 void Service::on_run_frame(PoolId pool, const RunPoints& frame) {
   if (!queue_.runs_on(pool, frame.run)) return;  // of a run that was taken for lost
   acknowledgements_[{pool, frame.run}] = journal_.add_points(frame, unix_ms());
+  metrics_.points_stored(frame.points.size());
   if (journal_.pending_events() >= limits_.pending_events_flush) flush();
 }
 

@@ -9,13 +9,13 @@ build_packages=(
   libprotobuf-dev protobuf-compiler
   libeigen3-dev librandom123-dev
   libsqlite3-dev libssl-dev libyaml-cpp-dev
-  libcli11-dev libspdlog-dev
+  libcli11-dev libspdlog-dev prometheus-cpp-dev
 )
 
 # What tests and benchmarks take on top of that.
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang-format
-  slurmctld slurmd slurm-client munge
+  slurmctld slurmd slurm-client munge prometheus
 )
 
 # What `pipewright plot` runs, if it is used.

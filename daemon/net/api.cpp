@@ -77,6 +77,8 @@ constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() -
 const std::vector<Api::Route>& Api::routes() {
   static const std::vector<Route> table = {
       {"GET", {"healthz"}, Access::open, {}, &Api::health},
+      {"GET", {"readyz"}, Access::open, {}, &Api::ready},
+      {"GET", {"metrics"}, Access::token, {}, &Api::metrics},
       {"POST", {"v1", "jobs"}, Access::token, {}, &Api::submit},
       {"GET", {"v1", "jobs"}, Access::token, {"limit", "before", "state"}, &Api::list},
       {"GET", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::show},
@@ -155,8 +157,10 @@ ApiAnswer Api::answer(const ApiRequest& request) {
 
 ApiAnswer Api::dispatch(const ApiRequest& request) {
   Call call{request, Uri::parse(request.target), 0, 0, {}, format_from(request.accept)};
-  const bool open = call.uri.path == std::vector<std::string>{"healthz"};
+  const std::vector<std::string>& path = call.uri.path;
+  const bool open = path.size() == 1 && (path.front() == "healthz" || path.front() == "readyz");
   if (!open && !token_shown(request, call.uri, request.websocket)) {
+    service_.metrics().token_refused();
     throw HttpFault(401,
                     "this needs the header 'Authorization: Bearer TOKEN' with the content of "
                     "the token file in the daemon's data folder");
@@ -211,6 +215,20 @@ const Api::Route& Api::find_route(Call& call) {
 
 ApiAnswer Api::health(const Call& call) {
   return reply(200, Health{"ok", std::string(program_version())}, call.format);
+}
+
+/// Whether a job would be taken now.
+ApiAnswer Api::ready(const Call& call) {
+  const std::string why_not = service_.not_ready();
+  if (!why_not.empty()) throw HttpFault(503, why_not);
+  return reply(200, Health{"ready", std::string(program_version())}, call.format);
+}
+
+ApiAnswer Api::metrics(const Call&) {
+  ApiReply reply;
+  reply.content_type = "text/plain; version=0.0.4";
+  reply.body = service_.metrics_text();
+  return reply;
 }
 
 ApiAnswer Api::submit(const Call& call) {

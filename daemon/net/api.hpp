@@ -76,6 +76,8 @@ class Api {
   bool token_shown(const ApiRequest& request, const Uri& uri, bool in_query_too) const;
 
   ApiAnswer health(const Call& call);
+  ApiAnswer ready(const Call& call);
+  ApiAnswer metrics(const Call& call);
   ApiAnswer submit(const Call& call);
   ApiAnswer list(const Call& call);
   ApiAnswer show(const Call& call);

@@ -115,6 +115,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
     last_write_ = Clock::now();
     if (last_write_ - begin < limits_.slow_frame) co_return true;
     spdlog::warn("stream too slow job={} next={}", stream_.job, stream_.from);
+    service_.metrics().stream_dropped();
     const std::string bye =
         encode(StreamFrame(Closing{"this client does not keep up; it can go on from=" +
                                    std::to_string(stream_.from)}),
@@ -126,6 +127,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
   void log_if_cut_off(Clock::time_point begin) const {
     if (Clock::now() - begin < limits_.stuck_frame) return;
     spdlog::warn("stream cut off, nothing is read job={} next={}", stream_.job, stream_.from);
+    service_.metrics().stream_dropped();
   }
 
   std::shared_ptr<WebSocket> socket_;

@@ -309,6 +309,13 @@ std::optional<Store::Ended> Store::ended_first() {
   return Ended{unsigned_at(select, 0), select.integer(1)};
 }
 
+std::map<JobState, std::int64_t> Store::count_by_state() {
+  sqlite::Statement select(database_, "SELECT state, COUNT(*) FROM jobs GROUP BY state");
+  std::map<JobState, std::int64_t> counts;
+  while (select.step()) counts[static_cast<JobState>(select.integer(0))] = select.integer(1);
+  return counts;
+}
+
 std::int64_t Store::bytes_used() {
   return (database_.pragma("page_count") - database_.pragma("freelist_count")) *
          database_.pragma("page_size");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -86,6 +87,7 @@ class Store {
   };
   /// Of the jobs that have ended the one that did so first.
   std::optional<Ended> ended_first();
+  std::map<JobState, std::int64_t> count_by_state();
   /// Bytes of the data base that hold something.
   std::int64_t bytes_used();
 
