@@ -150,6 +150,14 @@ int sample(const Options& options) {
   return exit_ok;
 }
 
+/// CLI11's own prints the largest double there is.
+CLI::Validator not_negative() {
+  return {[](const std::string& text) {
+            return text.starts_with('-') ? "expected 0 or more, found " + text : std::string();
+          },
+          ""};
+}
+
 }  // namespace
 
 void add_sample(Program& program) {
@@ -168,20 +176,20 @@ void add_sample(Program& program) {
       ->type_name("TEXT");
   command->add_option("--tokens", options->tokens, "How many tokens (characters) to write")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command
       ->add_option("--temperature", options->sampling.temperature,
                    "What the model's logits are divided by: below 1 likely characters become "
                    "likelier; 0 takes the likeliest always")
       ->type_name("T")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command
       ->add_option("--top-k", options->sampling.top_k,
                    "Draw among the K likeliest tokens only; 0: among all")
       ->type_name("K")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Every draw comes from it")
       ->type_name("N")
