@@ -254,7 +254,9 @@ JobConfig JobConfig::from(const Value& given) {
       at_path("cost", [&] { return CostModel::from(checked.at("cost"), stages, config.seed); });
   config.link =
       at_path("link", [&] { return LinkModel::from(checked.at("link"), stages, config.seed); });
-  if (config.objective_entry().default_observe == DefaultObserve::never) {
+  // A plan can be made without an objective.
+  const ObjectiveKind* objective = ObjectiveRegistry::instance().find(config.objective_kind);
+  if (objective != nullptr && objective->default_observe == DefaultObserve::never) {
     config.observe_by = ObserveBy::never;
   }
   config.is_real = checked.at("clock").as_text() == "real";
