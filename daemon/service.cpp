@@ -56,7 +56,7 @@ Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
       queue_(limits.queue) {
   for (const JobRecord& record : store_.unfinished()) handle(restored(record, store_));
   publish(journal_.commit());
-  files_.remove_all_but([&](std::uint32_t job) { return store_.find(job).has_value(); });
+  files_.remove_all_but(store_.ids());
 }
 
 Service::Submitted Service::submit(const Value& checked, const std::string& idempotency_key) {
@@ -84,7 +84,7 @@ Service::Submitted Service::submit(const Value& checked, const std::string& idem
 
 Service::RemoveAnswer Service::remove(JobId id) {
   if (queue_.state_of(id)) return RemoveAnswer::has_not_ended;
-  if (!store_.find(id)) return RemoveAnswer::unknown;
+  if (!store_.contains(id)) return RemoveAnswer::unknown;
   if (!has_ended(id)) return RemoveAnswer::has_not_ended;  // its end waits for the disk
   delete_ended(id);
   return RemoveAnswer::removed;
@@ -204,7 +204,7 @@ Service::CancelAnswer Service::cancel(JobId id) {
     put(jobs::CancelAsked{id});
     return CancelAnswer::asked;
   }
-  return store_.find(id) ? CancelAnswer::has_ended : CancelAnswer::unknown;
+  return store_.contains(id) ? CancelAnswer::has_ended : CancelAnswer::unknown;
 }
 
 void Service::unsubscribe(JobId id, StreamPort& port) {

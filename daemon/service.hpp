@@ -100,7 +100,7 @@ class Service {
   /// Everything about the job has been committed, its end included.
   bool has_ended(JobId id);
   /// False once it has been deleted.
-  bool knows(JobId id) { return journal_.under_way(id) || store_.find(id); }
+  bool knows(JobId id) { return store_.contains(id); }
   /// No end of this run waits for a commit.
   bool run_is_stored(JobId id, std::uint32_t run) const {
     return journal_.run_under_way(id, run) == nullptr;

@@ -86,17 +86,11 @@ void ResultFiles::action(const TimelineEntry& entry) {
 }
 
 void ResultFiles::loss(Tick tick, Microbatch microbatch, double value) {
-  append_number(loss_.pending, tick.value);
-  loss_.pending += ',';
-  append_number(loss_.pending, microbatch.value);
-  loss_.pending += ',';
-  append_number(loss_.pending, value);
-  loss_.pending += '\n';
-  flush_if_full(loss_);
+  append_point(loss_, tick, microbatch.value, value);
 }
 
 void ResultFiles::objective(Tick tick, UpdateCount updates, double value) {
-  append_point(objective_, tick, updates, value);
+  append_point(objective_, tick, updates.value, value);
 }
 
 void ResultFiles::validation(Tick tick, UpdateCount updates, double value) {
@@ -104,13 +98,13 @@ void ResultFiles::validation(Tick tick, UpdateCount updates, double value) {
     validation_ = open("validation.csv");
     validation_->pending = "tick,updates,value\n";
   }
-  append_point(*validation_, tick, updates, value);
+  append_point(*validation_, tick, updates.value, value);
 }
 
-void ResultFiles::append_point(TextFile& file, Tick tick, UpdateCount updates, double value) {
+void ResultFiles::append_point(TextFile& file, Tick tick, std::int64_t count, double value) {
   append_number(file.pending, tick.value);
   file.pending += ',';
-  append_number(file.pending, updates.value);
+  append_number(file.pending, count);
   file.pending += ',';
   append_number(file.pending, value);
   file.pending += '\n';

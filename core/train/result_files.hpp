@@ -37,7 +37,8 @@ class ResultFiles : public RunSink {
     std::string pending;
   };
   TextFile open(const char* name);
-  void append_point(TextFile& file, Tick tick, UpdateCount updates, double value);
+  /// `count`: updates, or the microbatch.
+  void append_point(TextFile& file, Tick tick, std::int64_t count, double value);
   void flush_if_full(TextFile& file);
   void close(TextFile& file);
 

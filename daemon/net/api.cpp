@@ -157,8 +157,9 @@ ApiAnswer Api::answer(const ApiRequest& request) {
 
 ApiAnswer Api::dispatch(const ApiRequest& request) {
   Call call{request, Uri::parse(request.target), 0, 0, {}, format_from(request.accept)};
-  const std::vector<std::string>& path = call.uri.path;
-  const bool open = path.size() == 1 && (path.front() == "healthz" || path.front() == "readyz");
+  const bool open = std::any_of(routes().begin(), routes().end(), [&](const Route& route) {
+    return route.access == Access::open && match(route.path, call);
+  });
   if (!open && !token_shown(request, call.uri, request.websocket)) {
     service_.metrics().token_refused();
     throw HttpFault(401,

@@ -213,11 +213,12 @@ void JobFiles::remove(std::uint32_t job) {
   if (fault) throw StoreError(path.string() + ": cannot be deleted: " + fault.message());
 }
 
-void JobFiles::remove_all_but(const std::function<bool(std::uint32_t)>& keeps) {
+void JobFiles::remove_all_but(std::span<const std::uint32_t> jobs) {
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(root_, missing)) {
     const std::optional<std::int64_t> job = parse_integer(entry.path().filename().string());
-    if (job && *job > 0 && *job <= UINT32_MAX && !keeps(static_cast<std::uint32_t>(*job))) {
+    if (job && *job > 0 && *job <= UINT32_MAX &&
+        !std::binary_search(jobs.begin(), jobs.end(), static_cast<std::uint32_t>(*job))) {
       remove(static_cast<std::uint32_t>(*job));
     }
   }

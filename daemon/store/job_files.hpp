@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -36,8 +35,9 @@ class JobFiles {
 
   /// Deletes all files of a job of which nothing is under way.
   void remove(std::uint32_t job);
-  /// Deletes those of jobs that `keeps` does not know: what a crash in remove() may have left.
-  void remove_all_but(const std::function<bool(std::uint32_t)>& keeps);
+  /// Deletes those of all other jobs than these (ascending): what a crash in remove() may have
+  /// left.
+  void remove_all_but(std::span<const std::uint32_t> jobs);
   /// Of all files of a job, or of all jobs.
   std::int64_t bytes_used(std::optional<std::uint32_t> job = std::nullopt) const;
 

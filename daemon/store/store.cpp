@@ -298,6 +298,18 @@ void Store::remove(std::uint32_t id) {
   transaction.commit();
 }
 
+bool Store::contains(std::uint32_t id) {
+  sqlite::Statement select(database_, "SELECT 1 FROM jobs WHERE id=?1");
+  return select.bind(std::int64_t{id}).step();
+}
+
+std::vector<std::uint32_t> Store::ids() {
+  sqlite::Statement select(database_, "SELECT id FROM jobs ORDER BY id");
+  std::vector<std::uint32_t> ids;
+  while (select.step()) ids.push_back(unsigned_at(select, 0));
+  return ids;
+}
+
 std::optional<Store::Ended> Store::ended_first() {
   sqlite::Statement select(database_,
                            "SELECT id, ended_unix_ms FROM jobs WHERE ended_unix_ms > 0"

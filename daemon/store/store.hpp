@@ -85,6 +85,9 @@ class Store {
     std::uint32_t id = 0;
     std::int64_t ended_unix_ms = 0;
   };
+  bool contains(std::uint32_t id);
+  /// Of all jobs, ascending.
+  std::vector<std::uint32_t> ids();
   /// Of the jobs that have ended the one that did so first.
   std::optional<Ended> ended_first();
   std::map<JobState, std::int64_t> count_by_state();
