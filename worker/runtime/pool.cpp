@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "core/train/result_files.hpp"
 #include "worker/runtime/backoff.hpp"
 #include "worker/runtime/coordinator.hpp"
+#include "worker/runtime/link_listener.hpp"
 #include "worker/runtime/rank_worker.hpp"
 
 namespace pipewright {
@@ -75,85 +75,6 @@ void rest(Backoff& backoff, const RankWorker& worker, std::chrono::microseconds 
     sleep(std::min(sleep_in_real_run, time));
   }
 }
-
-/// What a pool says of its runs, as frames to the daemon.
-class LinkListener : public RunListener {
- public:
-  explicit LinkListener(DaemonLink& link) : link_(link) {}
-  ~LinkListener() override {
-    for (const Upload& upload : uploads_) remove(upload.folder);
-  }
-
-  void started(RunId run) override { link_.send(RunStarted{run}); }
-  void points(RunId run, std::uint64_t first_index, std::vector<Point> points) override {
-    link_.send(RunPoints{run, first_index, std::move(points)});
-  }
-  void progress(RunId run, const Progress& progress) override {
-    link_.send(RunProgress{run, progress});
-  }
-  void log(RunId run, LogLine line) override { link_.send(RunLog{run, std::move(line)}); }
-
-  void ended(RunId run, RunOutcome outcome, const std::string& message, const std::string& folder,
-             const Value& summary) override {
-    RunEnded end{run, outcome, message,
-                 outcome == RunOutcome::succeeded ? to_json(summary) : std::string()};
-    uploads_.push_back({std::move(end), folder, 0, 0});
-  }
-
-  bool keeps_up() const override { return link_.queued_bytes() < queued_bytes_max; }
-
-  /// Sends the next part of the files of a run that has ended, and its end after them.
-  bool upload() {
-    if (uploads_.empty() || !keeps_up()) return false;
-    Upload& upload = uploads_.front();
-    if (upload.folder.empty() || upload.file == ResultFiles::names().size()) {
-      link_.send(upload.end);
-      remove(upload.folder);
-      uploads_.pop_front();
-      return true;
-    }
-    send_part(upload);
-    return true;
-  }
-
- private:
-  static constexpr std::size_t queued_bytes_max = std::size_t{8} << 20;
-
-  struct Upload {
-    RunEnded end;
-    std::string folder;
-    std::size_t file;
-    std::uint64_t offset;
-  };
-
-  static void remove(const std::string& folder) {
-    std::error_code ignored;
-    if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
-  }
-
-  void send_part(Upload& upload) {
-    const std::string& name = ResultFiles::names()[upload.file];
-    std::ifstream in(upload.folder + "/" + name, std::ios::binary);
-    RunFileChunk chunk{upload.end.run, name, upload.offset, {}, false};
-    if (in) {
-      in.seekg(static_cast<std::streamoff>(upload.offset));
-      chunk.data.resize(file_chunk_bytes_max);
-      in.read(chunk.data.data(), static_cast<std::streamsize>(chunk.data.size()));
-      chunk.data.resize(static_cast<std::size_t>(in.gcount()));
-      chunk.last = in.peek() == std::ifstream::traits_type::eof();
-      upload.offset += chunk.data.size();
-      link_.send(chunk);
-    }
-    // A file that is not there (the weights of a diverged run) is left out.
-    if (!in.good() || chunk.last) {
-      ++upload.file;
-      upload.offset = 0;
-    }
-  }
-
-  DaemonLink& link_;
-  std::deque<Upload> uploads_;
-};
 
 /// Keeps what one run without a daemon gives.
 class StandaloneListener : public RunListener {

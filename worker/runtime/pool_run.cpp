@@ -1,0 +1,253 @@
+#include "worker/runtime/pool_run.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "proto/codec/provenance.hpp"
+#include "worker/runtime/common_clock.hpp"
+#include "worker/runtime/rank_worker.hpp"
+
+namespace pipewright {
+
+namespace {
+
+constexpr std::chrono::milliseconds points_interval{50};
+constexpr std::chrono::milliseconds progress_interval{250};
+constexpr std::size_t points_per_message_max = 2000;
+constexpr std::size_t window_size = 256;
+/// Actions that a row may have been given and not reported yet.
+constexpr std::int64_t outstanding_max = 512;
+constexpr std::int64_t planned_per_turn = 20'000;
+/// Real clock: from when the ranks are told until tick 0, so that all have their first windows.
+constexpr std::int64_t start_after_ns = 5'000'000;
+/// MPI_Comm_create_group's tags must fit below MPI_TAG_UB, which is at least 32767.
+constexpr std::uint32_t tags = 32'000;
+
+}  // namespace
+
+void PointCollector::loss(Tick tick, Microbatch microbatch, double value) {
+  points.push_back({Series::last_stage_loss, tick.value, 0, microbatch.value, value});
+}
+
+void PointCollector::objective(Tick tick, UpdateCount updates, double value) {
+  points.push_back({Series::objective, tick.value, updates.value, 0, value});
+}
+
+void PointCollector::validation(Tick tick, UpdateCount updates, double value) {
+  points.push_back({Series::validation, tick.value, updates.value, 0, value});
+}
+
+void PointCollector::theory(const TheoryRow& row) {
+  const auto add = [&](Series series, std::optional<double> value) {
+    if (value) points.push_back({series, row.tick.value, row.updates.value, 0, *value});
+  };
+  add(Series::gradient_norm_sq, row.gradient_norm_sq);
+  add(Series::gradient_norm_sq_mean, row.gradient_norm_sq_mean);
+  add(Series::bound, row.bound);
+  add(Series::gap, row.gap);
+}
+
+PoolRun::PoolRun(Transport& transport, RunListener& listener, const StartRun& start,
+                 std::string folder, std::uint32_t number)
+    : transport_(transport),
+      listener_(listener),
+      run_(start.run),
+      number_(number),
+      config_(JobConfig::from(check_job(start.spec))),
+      folder_(std::move(folder)),
+      begun_(Clock::now()) {
+  const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
+  ranks_ = start.ranks;
+  // The runs of a sweep may want fewer ranks than all of them get.
+  const std::size_t wanted = config_.ranks > 0 ? static_cast<std::size_t>(config_.ranks) : rows;
+  ranks_.resize(std::min({ranks_.size(), rows, wanted}));
+  const RankStart message{number, start.spec, ranks_, number % tags};
+  const std::string bytes = encode_control(message);
+  for (const std::uint32_t rank : ranks_) {
+    transport_.send_control(static_cast<int>(rank), bytes);
+  }
+  outstanding_.resize(rows);
+}
+
+PoolRun::~PoolRun() {
+  std::error_code ignored;
+  if (!handed_over_) std::filesystem::remove_all(folder_, ignored);
+}
+
+void PoolRun::on(const ClockQuestion& question) {
+  const std::int64_t received = steady_ns();
+  transport_.send_control(static_cast<int>(question.rank),
+                          encode_control(ClockAnswer{number_, question.asked_ns, received,
+                                                     steady_ns(), steady_clock_name()}));
+}
+void PoolRun::on(RankReady ready) {
+  ready_.insert(ready.rank);
+  clock_error_ns_max_ = std::max(clock_error_ns_max_, ready.clock_error_ns);
+  if (ready.rank == ranks_.front()) {
+    shape_ = std::move(ready.shape);
+    data_ = std::move(ready.data);
+  }
+}
+void PoolRun::on(const ReportMessage& message) {
+  if (stopping_) return;
+  outstanding_.at(static_cast<std::size_t>(message.report.row.value)) -=
+      static_cast<std::int64_t>(message.report.records.size());
+  guarded([&] { control_->on_report(message.report); });
+}
+void PoolRun::on(FinalMessage message) {
+  if (!stopping_) control_->on_final(std::move(message.final));
+}
+void PoolRun::on(const RankFault& fault) {
+  fail("rank " + std::to_string(fault.rank) + ": " + fault.message);
+}
+
+bool PoolRun::poll() {
+  if (stopping_) return false;
+  bool moved = false;
+  guarded([&] { moved = work(); });
+  return moved;
+}
+
+void PoolRun::finish() {
+  Value summary;
+  std::string folder;
+  if (outcome_ == RunOutcome::succeeded) {
+    guarded([&] {
+      flush_points(true);
+      summary = control_->summary();
+      add_provenance(summary);
+      files_->finish(summary, control_->weights());
+    });
+    // Unless the files could not be written, which makes it a failure.
+    if (outcome_ == RunOutcome::succeeded) {
+      folder = folder_;
+      handed_over_ = true;
+      send_progress();
+    }
+  }
+  listener_.ended(run_, outcome_, message_, folder, summary);
+}
+
+template <class Work>
+void PoolRun::guarded(Work&& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    // Also what goes wrong at the end, when the ranks have stopped.
+    outcome_ = RunOutcome::failed;
+    message_ = error.what();
+  }
+}
+
+bool PoolRun::work() {
+  if (!control_) {
+    if (ready_.size() < ranks_.size()) return false;
+    listener_.started(run_);
+    std::filesystem::create_directories(folder_);
+    files_ = std::make_unique<ResultFiles>(folder_);
+    control_ = std::make_unique<RunControl>(config_, *shape_,
+                                            std::vector<RunSink*>{files_.get(), &collector_});
+  }
+  if (!planned_) {
+    planned_ = control_->plan(planned_per_turn);
+    if (planned_ && config_.is_real) start_clock();
+    return true;
+  }
+  if (control_->divergence() || control_->finished()) {
+    const auto& divergence = control_->divergence();
+    stop(RunOutcome::succeeded, divergence
+                                    ? "diverged at tick " + std::to_string(divergence->tick.value) +
+                                          ": " + divergence->what
+                                    : "");
+    return true;
+  }
+  const bool moved = listener_.keeps_up() && hand_out();
+  const auto now = Clock::now();
+  if (now - points_sent_ >= points_interval) {
+    points_sent_ = now;
+    flush_points(false);
+  }
+  if (now - progress_sent_ >= progress_interval) {
+    progress_sent_ = now;
+    send_progress();
+  }
+  return moved;
+}
+
+void PoolRun::start_clock() {
+  // An answer's way there is at most twice the error of its clock.
+  const std::int64_t start = steady_ns() + start_after_ns + 2 * clock_error_ns_max_;
+  send_to_all(ClockStart{number_, start});
+}
+
+void PoolRun::send_to_all(const ControlMessage& message) {
+  const std::string bytes = encode_control(message);
+  for (const std::uint32_t rank : ranks_) transport_.send_control(static_cast<int>(rank), bytes);
+}
+
+bool PoolRun::hand_out() {
+  bool moved = false;
+  const int rows = control_->header().rows();
+  for (int r = 0; r < rows; ++r) {
+    std::int64_t& outstanding = outstanding_[static_cast<std::size_t>(r)];
+    if (outstanding >= outstanding_max) continue;
+    auto window = control_->next_window(Row(r), window_size);
+    if (!window) continue;
+    outstanding +=
+        std::count_if(window->instructions.begin(), window->instructions.end(),
+                      [](const Instruction& i) { return i.kind != Instruction::Kind::observe; });
+    const auto member =
+        static_cast<std::size_t>(rank_of_row(r, rows, static_cast<int>(ranks_.size())));
+    transport_.send_control(static_cast<int>(ranks_[member]),
+                            encode_control(WindowMessage{number_, std::move(*window)}));
+    moved = true;
+  }
+  return moved;
+}
+
+void PoolRun::flush_points(bool all) {
+  auto& points = collector_.points;
+  std::size_t at = 0;
+  while (at < points.size() && (all || listener_.keeps_up())) {
+    const std::size_t end = std::min(points.size(), at + points_per_message_max);
+    listener_.points(run_, collector_.sent,
+                     {points.begin() + static_cast<std::ptrdiff_t>(at),
+                      points.begin() + static_cast<std::ptrdiff_t>(end)});
+    collector_.sent += end - at;
+    at = end;
+  }
+  points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void PoolRun::send_progress() {
+  const RunTotals& totals = control_->totals();
+  Progress progress;
+  progress.ticks_done = control_->now().value;
+  // A real run takes longer than its plan.
+  progress.ticks_total = std::max(totals.makespan.value, control_->now().value);
+  progress.updates_done = control_->metrics().versions().updates().value;
+  progress.updates_total = totals.updates;
+  progress.microbatches_done = control_->metrics().microbatches();
+  progress.microbatches_total = totals.microbatches;
+  listener_.progress(run_, progress);
+}
+
+void PoolRun::stop(RunOutcome outcome, const std::string& message) {
+  if (std::exchange(stopping_, true)) return;
+  outcome_ = outcome;
+  message_ = message;
+  send_to_all(RankStop{number_});
+}
+
+void PoolRun::add_provenance(Value& summary) const {
+  summary.set("ranks", static_cast<std::int64_t>(ranks_.size()));
+  if (config_.is_real) summary.set("clock_error_ns_max", clock_error_ns_max_);
+  summary.set("attempt", static_cast<std::int64_t>(run_.attempt));
+  const std::chrono::duration<double> wall = Clock::now() - begun_;
+  pipewright::add_provenance(summary, config_.tree, data_, wall.count());
+}
+
+}  // namespace pipewright

@@ -1,0 +1,104 @@
+// One run on ranks of this pool, seen from the coordinator: a RunControl, what its ranks have been
+// given and have said, and what of it goes to the listener.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/train/result_files.hpp"
+#include "core/train/run_control.hpp"
+#include "proto/codec/control.hpp"
+#include "worker/runtime/run_listener.hpp"
+#include "worker/transport/transport.hpp"
+
+namespace pipewright {
+
+/// Collects points in their fixed order.
+class PointCollector : public RunSink {
+ public:
+  void loss(Tick tick, Microbatch microbatch, double value) override;
+  void objective(Tick tick, UpdateCount updates, double value) override;
+  void validation(Tick tick, UpdateCount updates, double value) override;
+  void theory(const TheoryRow& row) override;
+  std::vector<Point> points;
+  std::uint64_t sent = 0;
+};
+
+/// From RankStart to the last RankIdle.
+class PoolRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Tells the ranks; `number` is the one that they know it by. Throws ConfigError.
+  PoolRun(Transport& transport, RunListener& listener, const StartRun& start, std::string folder,
+          std::uint32_t number);
+  ~PoolRun();
+  PoolRun(const PoolRun&) = delete;
+  PoolRun& operator=(const PoolRun&) = delete;
+
+  /// The ranks that have work of this run: none when they have been told to stop.
+  std::span<const std::uint32_t> occupied() const {
+    return stopping_ ? std::span<const std::uint32_t>() : ranks_;
+  }
+  RunId run() const { return run_; }
+
+  void on(const ClockQuestion& question);
+  void on(RankReady ready);
+  void on(const ReportMessage& message);
+  void on(FinalMessage message);
+  void on(const RankFault& fault);
+  void on(const RankIdle& idle) { idle_.insert(idle.rank); }
+
+  void cancel() { stop(RunOutcome::cancelled, ""); }
+  void fail(const std::string& message) { stop(RunOutcome::failed, message); }
+
+  /// All ranks have left the run.
+  bool over() const { return idle_.size() == ranks_.size(); }
+  /// Works for a short while. False when there was nothing to do.
+  bool poll();
+  /// Once it is over: writes its files and says how it has ended.
+  void finish();
+
+ private:
+  template <class Work>
+  void guarded(Work&& work);
+  bool work();
+  void start_clock();
+  void send_to_all(const ControlMessage& message);
+  bool hand_out();
+  void flush_points(bool all);
+  void send_progress();
+  void stop(RunOutcome outcome, const std::string& message);
+  void add_provenance(Value& summary) const;
+
+  Transport& transport_;
+  RunListener& listener_;
+  RunId run_;
+  std::uint32_t number_;
+  JobConfig config_;
+  std::string folder_;
+  Clock::time_point begun_;
+  std::vector<std::uint32_t> ranks_;
+  std::set<std::uint32_t> ready_, idle_;
+  std::optional<ObjectiveShape> shape_;
+  std::vector<HashedFile> data_;
+  PointCollector collector_;
+  std::unique_ptr<ResultFiles> files_;
+  std::unique_ptr<RunControl> control_;
+  bool planned_ = false;
+  std::int64_t clock_error_ns_max_ = 0;
+  std::vector<std::int64_t> outstanding_;  // per row: actions handed out and not reported
+  Clock::time_point points_sent_, progress_sent_;
+  bool stopping_ = false;
+  bool handed_over_ = false;
+  RunOutcome outcome_ = RunOutcome::failed;
+  std::string message_;
+};
+
+}  // namespace pipewright
