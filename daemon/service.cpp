@@ -36,7 +36,8 @@ jobs::JobRestored restored(const JobRecord& record, Store& store) {
                              .next_run = record.next_run,
                              .runs = {},
                              .first_failed = {},
-                             .cancel_asked = record.cancel_asked};
+                             .cancel_asked = record.cancel_asked,
+                             .user = job.user};
   for (const RunRecord& run : store.unfinished_runs(job.id)) {
     restored.runs.push_back({run.run.number, run.run.state, run.run.attempt});
   }
@@ -59,12 +60,12 @@ Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
   files_.remove_all_but(store_.ids());
 }
 
-Service::Submitted Service::submit(const Value& checked, const std::string& idempotency_key) {
-  if (!idempotency_key.empty()) {
-    if (const std::optional<JobId> known = store_.find_key(idempotency_key)) {
+Service::Submitted Service::submit(const Value& checked, const Submission& by) {
+  if (!by.idempotency_key.empty()) {
+    if (const std::optional<JobId> known = store_.find_key(by)) {
       // Checked again, for what a message does not keep: which whole numbers are reals.
       if (check_job(store_.spec(*known).value_or(Value())) != check_job(checked)) {
-        throw KeyTaken("the idempotency key '" + idempotency_key + "' is that of job " +
+        throw KeyTaken("the idempotency key '" + by.idempotency_key + "' is that of job " +
                        std::to_string(*known) + ", which is another job than this one");
       }
       return {*known, false};
@@ -76,9 +77,9 @@ Service::Submitted Service::submit(const Value& checked, const std::string& idem
   }
   const JobRuns runs(checked);
   const int ranks = ranks_wanted(runs);
-  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms(), idempotency_key);
-  spdlog::info("job accepted id={} runs={} ranks={}", id, runs.size(), ranks);
-  put(jobs::JobAccepted{id, ranks, runs.size()});
+  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms(), by);
+  spdlog::info("job accepted id={} runs={} ranks={} user={}", id, runs.size(), ranks, by.user);
+  put(jobs::JobAccepted{id, ranks, runs.size(), by.user});
   return {id, true};
 }
 

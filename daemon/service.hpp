@@ -70,10 +70,10 @@ class Service {
     JobId id = 0;
     bool is_new = true;
   };
-  /// The job is on disk when this returns. `checked` comes from check_job. With the (not empty) key
-  /// of an earlier job that is the same, it is that one; throws KeyTaken when it is another. Throws
-  /// QueueFull.
-  Submitted submit(const Value& checked, const std::string& idempotency_key = {});
+  /// The job is on disk when this returns. `checked` comes from check_job. With the key of an
+  /// earlier job of the user that is the same, it is that one; throws KeyTaken when it is another.
+  /// Throws QueueFull.
+  Submitted submit(const Value& checked, const Submission& by);
   std::optional<Job> job(JobId id);
   JobList list(const ListQuery& query);
   /// The runs of a job that is there, from number `from` on, `limit` at most.

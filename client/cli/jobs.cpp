@@ -92,7 +92,7 @@ int list_jobs(const Options& options) {
   for (const Job& job : jobs) {
     rows.push_back({std::to_string(job.id), state_text(job.state, colors), progress_text(job),
                     value_text(job.objective_last), value_text(job.objective_best), took_text(job),
-                    format_local_time(job.submitted_unix_ms), job_name(job)});
+                    format_local_time(job.submitted_unix_ms), printable(job.user), job_name(job)});
   }
   std::cout << format_table({{"ID", Align::right},
                              {"STATE"},
@@ -101,6 +101,7 @@ int list_jobs(const Options& options) {
                              {"BEST", Align::right},
                              {"TOOK", Align::right},
                              {"SUBMITTED"},
+                             {"USER"},
                              {.title = "NAME", .shrinks = true}},
                             rows, table_columns(STDOUT_FILENO));
   return exit_ok;
@@ -115,6 +116,7 @@ int show_job(const Options& options) {
   const int columns = table_columns(STDOUT_FILENO);
   std::cout << format_summary(job, columns);
   std::vector<std::vector<std::string>> rows{
+      {"user", printable(job.user)},
       {"submitted", format_local_time(job.submitted_unix_ms)},
       {"started", format_local_time(job.started_unix_ms)},
       {"ended", format_local_time(job.ended_unix_ms)},

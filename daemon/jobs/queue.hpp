@@ -38,6 +38,7 @@ struct JobAccepted {
   JobId job = 0;
   int ranks_wanted = 1;  // by each of its runs
   std::uint32_t runs = 1;
+  std::string user = {};  // whose job it is
 };
 /// A run that had been started at least once and had not ended.
 struct RestoredRun {
@@ -61,6 +62,7 @@ struct JobRestored {
   std::vector<RestoredRun> runs;
   std::optional<FailedRun> first_failed;
   bool cancel_asked = false;
+  std::string user;
 };
 struct CancelAsked {
   JobId job = 0;

@@ -240,7 +240,8 @@ ApiAnswer Api::submit(const Call& call) {
     throw HttpFault(400, "Idempotency-Key: at most 200 visible ASCII characters without spaces");
   }
   try {
-    const Service::Submitted job = service_.submit(checked, std::string(key));
+    const Service::Submitted job =
+        service_.submit(checked, {std::string(admin_user), std::string(key)});
     return reply(job.is_new ? 201 : 200, SubmitReply{job.id}, call.format);
   } catch (const KeyTaken& error) {
     throw HttpFault(422, error.what());

@@ -70,11 +70,17 @@ constexpr const char* since_version_3 = R"(
   CREATE UNIQUE INDEX jobs_by_key ON jobs(idempotency_key) WHERE idempotency_key IS NOT NULL;
   PRAGMA user_version = 3;)";
 
+constexpr const char* since_version_4 = R"(
+  ALTER TABLE jobs ADD COLUMN user TEXT NOT NULL DEFAULT 'admin';
+  DROP INDEX jobs_by_key;
+  CREATE UNIQUE INDEX jobs_by_key ON jobs(user, idempotency_key) WHERE idempotency_key IS NOT NULL;
+  PRAGMA user_version = 4;)";
+
 constexpr const char* job_columns =
     "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
     " objective_last, objective_best, last_sequence, summary_json, ranks_wanted, cancel_asked,"
-    " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run";
-constexpr int job_column_count = 19;
+    " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run, user";
+constexpr int job_column_count = 20;
 
 constexpr const char* run_columns =
     "job, run, state, message, attempt, started_unix_ms, ended_unix_ms, progress, objective_last,"
@@ -123,6 +129,7 @@ JobRecord record_from(const sqlite::Statement& row) {
   job.progress.runs = {unsigned_at(row, 13), unsigned_at(row, 14), unsigned_at(row, 15),
                        unsigned_at(row, 16), unsigned_at(row, 17)};
   record.next_run = unsigned_at(row, 18);
+  job.user = row.text(19);
   return record;
 }
 
@@ -166,10 +173,11 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
   database_.execute("PRAGMA journal_mode = WAL");
   database_.execute("PRAGMA synchronous = FULL");
   const std::int64_t version = database_.pragma("user_version");
-  if (version == 0 || version == 2) {
+  if (version == 0 || version == 2 || version == 3) {
     sqlite::Transaction transaction(database_);
     if (version == 0) database_.execute(schema);
-    database_.execute(since_version_3);
+    if (version < 3) database_.execute(since_version_3);
+    database_.execute(since_version_4);
     transaction.commit();
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +
@@ -180,17 +188,17 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
 }
 
 std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                             std::int64_t now_unix_ms, std::string_view idempotency_key) {
+                             std::int64_t now_unix_ms, const Submission& by) {
   sqlite::Transaction transaction(database_);
   const std::string bytes = encode(JobSpecBody{spec}, WireFormat::protobuf);
   sqlite::Statement insert(database_,
                            "INSERT INTO jobs(spec, ranks_wanted, state, submitted_unix_ms, runs,"
-                           " last_sequence, idempotency_key)"
-                           " VALUES(?1, ?2, ?3, ?4, ?5, 1, NULLIF(?6, ''))");
+                           " last_sequence, user, idempotency_key)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, 1, ?6, NULLIF(?7, ''))");
   insert
       .bind(sqlite::Blob{bytes}, std::int64_t{ranks_wanted},
             static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{runs},
-            idempotency_key)
+            std::string_view(by.user), std::string_view(by.idempotency_key))
       .run();
   const auto id = static_cast<std::uint32_t>(database_.last_insert_id());
   const Event queued{.sequence = 1,
@@ -283,9 +291,10 @@ std::optional<JobRecord> Store::find(std::uint32_t id) {
   return record;
 }
 
-std::optional<std::uint32_t> Store::find_key(std::string_view idempotency_key) {
-  sqlite::Statement select(database_, "SELECT id FROM jobs WHERE idempotency_key=?1");
-  if (!select.bind(idempotency_key).step()) return std::nullopt;
+std::optional<std::uint32_t> Store::find_key(const Submission& by) {
+  sqlite::Statement select(database_, "SELECT id FROM jobs WHERE user=?1 AND idempotency_key=?2");
+  if (!select.bind(std::string_view(by.user), std::string_view(by.idempotency_key)).step())
+    return std::nullopt;
   return unsigned_at(select, 0);
 }
 

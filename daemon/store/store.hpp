@@ -25,6 +25,16 @@ struct JobRecord {
   std::uint32_t next_run = 0;  // those from here on have never been started and have no record
 };
 
+/// Whose jobs are those submitted with the token of the data folder, and those of stores that did
+/// not know users.
+inline constexpr std::string_view admin_user = "admin";
+
+/// Who submits a job, and under which key of his own; an empty one is none.
+struct Submission {
+  std::string user{admin_user};
+  std::string idempotency_key = {};
+};
+
 /// A run that has been started, without what it sweeps.
 struct RunRecord {
   Run run;
@@ -59,16 +69,16 @@ struct ListQuery {
 
 class Store {
  public:
-  static constexpr std::int64_t schema_version = 3;
+  static constexpr std::int64_t schema_version = 4;
 
   explicit Store(const std::filesystem::path& file);
 
-  /// The id of a new job that is QUEUED; that is its first event. A key that is not empty must not
-  /// be that of another job.
+  /// The id of a new job that is QUEUED; that is its first event. The key must not be that of
+  /// another job of the user.
   std::uint32_t add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                        std::int64_t now_unix_ms, std::string_view idempotency_key = {});
-  /// The job that was added with this key.
-  std::optional<std::uint32_t> find_key(std::string_view idempotency_key);
+                        std::int64_t now_unix_ms, const Submission& by = {});
+  /// The job that this user added with this key.
+  std::optional<std::uint32_t> find_key(const Submission& by);
   /// Forgets a job and all of its events; its id is not used again.
   void remove(std::uint32_t id);
   void write(std::span<const JobWrite> writes);

@@ -56,6 +56,7 @@ struct Job {
   std::string pool;
   std::vector<std::uint32_t> ranks;
   std::string summary_json;
+  std::string user;  // the name of the token that it was submitted with
 };
 
 struct Run {

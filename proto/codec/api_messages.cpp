@@ -127,6 +127,7 @@ void put(const Job& plain, v1::Job& message) {
   message.set_pool(clean_utf8(plain.pool));
   message.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
   message.set_summary_json(clean_utf8(plain.summary_json));
+  message.set_user(plain.user);
 }
 
 Job get(const v1::Job& message) {
@@ -146,6 +147,7 @@ Job get(const v1::Job& message) {
   plain.pool = message.pool();
   plain.ranks.assign(message.ranks().begin(), message.ranks().end());
   plain.summary_json = message.summary_json();
+  plain.user = message.user();
   return plain;
 }
 

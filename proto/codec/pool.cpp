@@ -128,6 +128,7 @@ struct PutDaemonFrame {
     v1::StartRun& start = with_run(plain.run, frame.mutable_start());
     put(plain.spec, *start.mutable_spec());
     start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
+    for (const std::string& root : plain.data_roots) start.add_data_roots(clean_utf8(root));
   }
   void operator()(const CancelRun& plain) const { with_run(plain.run, frame.mutable_cancel()); }
   void operator()(const PointsStored& plain) const {
@@ -144,7 +145,10 @@ struct PutDaemonFrame {
 
 StartRun start_from(const v1::StartRun& message) {
   if (!message.has_spec()) wire::refuse("StartRun", "spec is missing");
-  return {run_of(message), get(message.spec()), {message.ranks().begin(), message.ranks().end()}};
+  return {.run = run_of(message),
+          .spec = get(message.spec()),
+          .ranks = {message.ranks().begin(), message.ranks().end()},
+          .data_roots = {message.data_roots().begin(), message.data_roots().end()}};
 }
 
 }  // namespace

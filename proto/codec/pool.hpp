@@ -80,6 +80,7 @@ struct StartRun {
   RunId run{};
   Value spec;
   std::vector<std::uint32_t> ranks;
+  std::vector<std::string> data_roots = {};  // what it reads lies in one of these; none: anywhere
 };
 struct CancelRun {
   RunId run{};

@@ -317,23 +317,47 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 3"));
+              HasSubstr("schema 1; this one knows 4"));
 }
 
-TEST_F(StoreTest, AStoreOfTheVersionBeforeIsBroughtUpToDate) {
-  const std::uint32_t id = store->add_job(small_job(2), 2, 1, 1234);
-  store.reset();
-  {
-    sqlite::Database database(file());
-    database.execute(
-        "DROP INDEX jobs_by_key; DROP INDEX jobs_by_end;"
-        "ALTER TABLE jobs DROP COLUMN idempotency_key; PRAGMA user_version = 2");
+TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
+  constexpr const char* to_version_3 =
+      "DROP INDEX jobs_by_key; ALTER TABLE jobs DROP COLUMN user;"
+      "CREATE UNIQUE INDEX jobs_by_key ON jobs(idempotency_key) WHERE idempotency_key IS NOT NULL;"
+      "PRAGMA user_version = 3;";
+  constexpr const char* to_version_2 =
+      "DROP INDEX jobs_by_key; DROP INDEX jobs_by_end;"
+      "ALTER TABLE jobs DROP COLUMN idempotency_key; PRAGMA user_version = 2;";
+  for (const bool even_older : {false, true}) {
+    const std::string key = even_older ? "" : "before";
+    const std::uint32_t id = store->add_job(small_job(2), 2, 1, 1234, {.idempotency_key = key});
+    store.reset();
+    {
+      sqlite::Database database(file());
+      database.execute(to_version_3);
+      if (even_older) database.execute(to_version_2);
+    }
+    reopen();
+    const Job job = store->find(id).value().job;
+    EXPECT_EQ(job.submitted_unix_ms, 1234);
+    EXPECT_EQ(job.user, admin_user);
+    if (!even_older) {
+      EXPECT_EQ(store->find_key({.idempotency_key = key}), id);
+    }
+    const Submission by{"alice", even_older ? "key 2" : "key 3"};
+    const std::uint32_t next = store->add_job(small_job(), 1, 1, 1, by);
+    reopen();
+    EXPECT_EQ(store->find_key(by), next);
+    EXPECT_EQ(store->find(next).value().job.user, "alice");
   }
-  reopen();
-  EXPECT_EQ(store->find(id).value().job.submitted_unix_ms, 1234);
-  const std::uint32_t next = store->add_job(small_job(), 1, 1, 1, "key");
-  reopen();
-  EXPECT_EQ(store->find_key("key"), next);
+}
+
+TEST_F(StoreTest, AKeyIsOneUsersOwn) {
+  const std::uint32_t of_alice = store->add_job(small_job(), 1, 1, 1, {"alice", "key"});
+  EXPECT_FALSE(store->find_key({"bob", "key"}));
+  const std::uint32_t of_bob = store->add_job(small_job(), 1, 1, 1, {"bob", "key"});
+  EXPECT_EQ(store->find_key({"alice", "key"}), of_alice);
+  EXPECT_EQ(store->find_key({"bob", "key"}), of_bob);
 }
 
 TEST_F(StoreTest, AStoreOfANewerVersionIsRefused) {

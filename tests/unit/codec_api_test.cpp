@@ -50,6 +50,7 @@ Job a_job() {
   job.pool = "local";
   job.ranks = {0, 2, 3};
   job.summary_json = "{}";
+  job.user = "alice";
   return job;
 }
 
@@ -275,7 +276,7 @@ TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
   const RunId run{3, 7, 1};
   const DaemonFrame frames[] = {Welcome{1000},
                                 Refused{"why"},
-                                StartRun{run, a_spec(), {1, 2}},
+                                StartRun{run, a_spec(), {1, 2}, {"/data", "/srv"}},
                                 CancelRun{run},
                                 PointsStored{run, 12},
                                 RunEndStored{run},
