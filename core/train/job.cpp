@@ -52,6 +52,15 @@ const ParamSpec& job_schema() {
        ParamSpec::real_of("target",
                           "The summary says when the objective was first observed below it, and "
                           "what that took."),
+       ParamSpec::one_of(
+           "checkpoint",
+           "A run that is lost, or continued by `pipewright run --resume`, goes on from its last "
+           "checkpoint and gives the same numbers; without it from its beginning.",
+           {ParamSpec::time_of("every",
+                               "At the multiples of this time (above 0) that the storing of the "
+                               "one before leaves time for."),
+            ParamSpec::integer_of("every_updates", "After so many block updates.", "updates")
+                .at_least(1)}),
        ParamSpec::integer_of("seed", "Every random draw comes from it.").at_least(0).or_default(0),
        ParamSpec::boolean_of("shuffle",
                              "Another order of the batches in every epoch, drawn from the seed; "
@@ -178,6 +187,12 @@ void check_one(const Value& job) {
   // Making a schedule draws little before its first action, so this finds faults that only the
   // schedule knows of.
   config.make_schedule(0);
+  if (config.checkpoint && config.is_real) {
+    throw ParamError("checkpoint",
+                     "needs `clock: virtual`: what was measured on the real clock cannot be "
+                     "measured again, and at no tick of it do all stages stand between the same "
+                     "actions");
+  }
   at_path("optimizer." + config.optimizer_kind,
           [&] { return optimizers().at(config.optimizer_kind).make(config.optimizer); });
   if (const Value* files = config.init.find("npy")) {
@@ -271,6 +286,14 @@ JobConfig JobConfig::from(const Value& given) {
     }
   }
   if (const Value* on = checked.at("observe").find("theory")) config.theory = on->as_bool();
+  if (const Value* checkpoint = checked.find("checkpoint")) {
+    const auto& [by, every] = only_entry(*checkpoint);
+    const bool by_updates = by == "every_updates";
+    config.checkpoint = {by_updates ? every.as_integer() : tick_from(every).value, by_updates};
+    if (config.checkpoint->every < 1) {
+      throw ParamError("checkpoint.every", "must be above 0, found " + to_json(every, -1));
+    }
+  }
   if (const Value* target = checked.find("target")) config.target = target->as_real();
   if (config.observe_by == ObserveBy::never && (config.theory || config.target)) {
     throw ParamError(config.theory ? "observe.theory" : "target",

@@ -27,6 +27,12 @@ void check_units(Value& tree);
 
 enum class ObserveBy : std::uint8_t { evenly, ticks, updates, never };
 
+/// When a run's state is stored, to go on from after a loss.
+struct CheckpointRule {
+  std::int64_t every = 0;
+  bool by_updates = false;  // else ticks
+};
+
 /// A checked job in the form in which it is run.
 struct JobConfig {
   std::string name;
@@ -44,6 +50,7 @@ struct JobConfig {
   std::int64_t observe_every = 0;
   bool theory = false;           // also what theory speaks of, at every observation
   std::optional<double> target;  // of the objective
+  std::optional<CheckpointRule> checkpoint;
   std::uint64_t seed = 0;
   bool shuffle = false;
   double gradient_noise = 0;  // standard deviation

@@ -68,6 +68,11 @@ void Optimizer::step(const Tensor& from, Tensor& to, Tensor& gradient) {
   apply(from, to, gradient, learning_rate_.at(updates_++));
 }
 
+void Optimizer::archive(Archive& archive) {
+  archive(updates_);
+  archive_own(archive);
+}
+
 const OptimizerRegistry& optimizers() {
   // Not self-registering: these live in a library, which drops files that nothing refers to.
   static const OptimizerRegistry registry = [] {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/archive.hpp"
 #include "core/base/registry.hpp"
 #include "core/base/tensor.hpp"
 #include "core/train/learning_rate.hpp"
@@ -26,9 +27,14 @@ class Optimizer {
   /// only.
   void step(const Tensor& from, Tensor& to, Tensor& gradient);
 
+  /// Writes or reads all that a step depends on beside its arguments.
+  void archive(Archive& archive);
+
  private:
   /// One update with the learning rate `rate`.
   virtual void apply(const Tensor& from, Tensor& to, Tensor& gradient, double rate) = 0;
+  /// The same of what a kind has of its own.
+  virtual void archive_own(Archive& archive) = 0;
 
   LearningRate learning_rate_;
   std::optional<double> clip_norm_;

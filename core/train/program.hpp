@@ -13,9 +13,11 @@
 namespace pipewright {
 
 /// An action of the schedule, or an observation: "give this block as it is now to the chain that
-/// computes the full objective", where microbatch is the number of the observation.
+/// computes the full objective", where microbatch is the number of the observation, and batch says
+/// how many of them have been given to all rows; or a checkpoint: "store your state as it is now",
+/// whose particulars are the next of the window's cuts.
 struct Instruction {
-  enum class Kind : std::uint8_t { forward = 1, backward, update, sync, observe };
+  enum class Kind : std::uint8_t { forward = 1, backward, update, sync, observe, checkpoint };
   Kind kind = Kind::forward;
   Microbatch microbatch;
   Replica replica;
@@ -26,13 +28,26 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
+/// A checkpoint, as one row sees it: all of its actions that end by `tick` are before it, none of
+/// the others. What neighbours have made by then and the row uses later is on its way to it.
+struct Cut {
+  Tick tick;
+  std::int64_t observations = 0;  // that all rows were given before it: they are over by then
+  std::int64_t activations = 0;   // on their way
+  std::int64_t gradients = 0;
+  std::int64_t updates = 0;  // of the kind `updated`
+  std::int64_t in_flight() const { return activations + gradients + updates; }
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
 struct Window {
   Row row;
   std::vector<Instruction> instructions;
+  std::vector<Cut> cuts;  // one for each checkpoint among the instructions
   bool last = false;  // no more will follow
 };
 
-/// What a row has done, one entry per action executed (observations have none).
+/// What a row has done, one entry per action executed (observations and checkpoints have none).
 struct ActionRecord {
   static constexpr std::int64_t next_in_plan = -1;
 
@@ -73,6 +88,12 @@ struct RowReport {
     observed.clear();
     bytes_to_next = bytes_to_previous = 0;
   }
+};
+
+/// All that a row needs to go on from a cut.
+struct RowCheckpoint {
+  Tick tick;
+  std::string bytes;
 };
 
 struct RowFinal {

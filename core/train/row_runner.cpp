@@ -47,7 +47,8 @@ std::string RowRunner::describe() const {
   std::string text =
       "row " + std::to_string(setup_.row.value) + " (stage " + std::to_string(stage_.value) + ")";
   if (at_ < program_.size()) {
-    static constexpr const char* kinds[] = {"?", "F", "B", "U", "SYNC", "observation "};
+    static constexpr const char* kinds[] = {"?", "F", "B", "U", "SYNC", "observation ",
+                                            "checkpoint "};
     const Instruction& instruction = program_[at_].instruction;
     text += std::string(" at ") + kinds[static_cast<int>(instruction.kind)] +
             std::to_string(instruction.microbatch.value);
@@ -71,11 +72,13 @@ void RowRunner::append(const Window& window) {
       program_.push_back({instruction, ActionRecord::next_in_plan});
     }
   }
+  cuts_.append(window.cuts.begin(), window.cuts.end());
   no_more_ = window.last;
 }
 
 void RowRunner::deliver(Message message) {
   check_header(message);
+  if (passed_ && passed_->missing > 0) store_in_flight(message);
   switch (message.kind) {
     case MessageKind::activation:
     case MessageKind::gradient:
@@ -188,6 +191,9 @@ bool RowRunner::execute(const Instruction& instruction) {
     case Instruction::Kind::observe:
       observe(instruction);
       return true;
+    case Instruction::Kind::checkpoint:
+      checkpoint();
+      return true;
     case Instruction::Kind::sync:
       return sync(instruction);
   }
@@ -244,8 +250,10 @@ void RowRunner::release() {
   if (held_->output) {
     Message& output = *held_->output;
     if (output.kind != MessageKind::updated) {
-      auto& bytes = output.to_row > setup_.row ? report_.bytes_to_next : report_.bytes_to_previous;
-      bytes += static_cast<std::int64_t>(output.tensor.bytes());
+      const bool is_next = output.to_row > setup_.row;
+      const auto bytes = static_cast<std::int64_t>(output.tensor.bytes());
+      (is_next ? report_.bytes_to_next : report_.bytes_to_previous) += bytes;
+      (is_next ? bytes_to_next_ : bytes_to_previous_) += bytes;
       ++messages_sent_;
     }
     outbox_.send(std::move(output));
@@ -305,7 +313,8 @@ bool RowRunner::forward(const Instruction& instruction) {
   }
   const Tick start = time_.begin(ready);
   VersionedBlock& block = block_of(instruction.replica);
-  Stashed stashed{instruction.microbatch, pin_for_read(instruction, block), {}};
+  Stashed stashed{
+      instruction.microbatch, instruction.replica, pin_for_read(instruction, block), {}};
   if (!spare_saved_.empty()) {
     stashed.saved = std::move(spare_saved_.back());
     spare_saved_.pop_back();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,15 +68,24 @@ class RowRunner {
   RowReport take_report(RowReport spare = {});
   bool has_report() const {
     return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty() ||
-           !report_.gradients.empty();
+           !report_.gradients.empty() || report_.bytes_to_next > 0 ||
+           report_.bytes_to_previous > 0;
   }
   std::size_t records() const { return report_.records.size(); }
   RowFinal take_final();
+
+  /// The state at a checkpoint that has been passed, once the messages are here that were on their
+  /// way then.
+  std::optional<RowCheckpoint> take_checkpoint();
+  /// Goes on from such a state; before the first window. Throws DataError for what is not of such a
+  /// row.
+  void restore(std::string_view state);
 
  private:
   /// One microbatch between its F and its B.
   struct Stashed {
     Microbatch microbatch;
+    Replica replica;
     VersionedBlock::Pin pin;
     Saved saved;
   };
@@ -102,6 +112,18 @@ class RowRunner {
     int replicas_missing = 0;
     std::vector<Tensor> replicas;  // by replica, until all are there
     std::vector<std::int64_t> replica_contents;
+  };
+  /// An observation that not all rows have been given, as it is to be begun again after a
+  /// checkpoint.
+  struct KeptObservation {
+    std::int64_t number = 0;
+    VersionedBlock::Pin pin;
+  };
+  /// A checkpoint that has been passed.
+  struct PassedCut {
+    Cut cut;
+    std::int64_t missing = 0;  // of the messages that were on their way
+    std::string bytes;
   };
   /// What an action has made, to be let go when the action's end has come.
   struct Held {
@@ -167,11 +189,18 @@ class RowRunner {
   void tell_rule(const Message& message);
   void tell_rule(const Action& ended);
 
+  // row_state.cpp
+  void checkpoint();
+  void store_in_flight(const Message& message);
+  void archive_state(Archive& archive, std::int64_t observations);
+  void archive_pins(Archive& archive, std::int64_t observations);
+
   // row_sync.cpp
   bool sync(const Instruction& instruction);
   bool gather_for_sync(const Instruction& instruction);
   void average_blocks();
   void observe(const Instruction& instruction);
+  void keep_observation(std::int64_t number, std::int64_t given_to_all);
   bool continue_observations();
   bool continue_evaluation();
   bool complete(Observation& observation);
@@ -207,6 +236,10 @@ class RowRunner {
   std::vector<Gradient> gradients_due_;
   Tensor scratch_gradient_;
   Fifo<Superseded> superseded_;
+  Fifo<KeptObservation> kept_observations_;
+  Fifo<Cut> cuts_;
+  std::optional<PassedCut> passed_;
+  std::int64_t bytes_to_next_ = 0, bytes_to_previous_ = 0;  // sent in all
   std::vector<Microbatch> forwards_ahead_;  // done beyond the first that is not
   Microbatch next_forward_{0};
   std::uint64_t contents_ = 1;  // names the contents of the row's blocks: changes with them

@@ -146,8 +146,9 @@ void RowRunner::observe(const Instruction& instruction) {
   Observation observation;
   observation.number = number.value;
   if (setup_.header.replicas == 1) {
-    observation.pin = setup_.blocks.front().pin();
+    observation.pin = setup_.blocks.front().pin(VersionedBlock::Use::observation);
     observation.contents = contents_;
+    keep_observation(number.value, instruction.batch.value);
   } else {
     const auto count = static_cast<std::size_t>(setup_.header.replicas);
     observation.replicas.resize(count);
@@ -162,6 +163,18 @@ void RowRunner::observe(const Instruction& instruction) {
   }
   observations_.push_back(std::move(observation));
   continue_observations();
+}
+
+/// An observation that some rows come to later may have a checkpoint between them, after which it is
+/// begun again.
+void RowRunner::keep_observation(std::int64_t number, std::int64_t given_to_all) {
+  VersionedBlock& block = setup_.blocks.front();
+  while (!kept_observations_.empty() && kept_observations_.front().number < given_to_all) {
+    block.unpin(kept_observations_.front().pin, VersionedBlock::Use::observation);
+    kept_observations_.pop_front();
+  }
+  if (number < given_to_all) return;
+  kept_observations_.push_back({number, block.pin(VersionedBlock::Use::observation)});
 }
 
 /// The average over the replicas, under a new name if any of them has changed since the last.
@@ -276,7 +289,7 @@ void RowRunner::end_evaluation() {
   } else if (setup_.theory) {
     give_full_gradient(std::move(observation), {});
   } else if (setup_.header.replicas == 1) {
-    setup_.blocks.front().unpin(observation.pin);
+    setup_.blocks.front().unpin(observation.pin, VersionedBlock::Use::observation);
   }
 }
 
@@ -290,7 +303,7 @@ void RowRunner::give_full_gradient(Observation observation, Tensor back) {
     send(MessageKind::full_gradient, Row(setup_.row.value - 1), Microbatch(observation.number),
          Replica(0), {}, clock_, std::move(back));
   }
-  if (setup_.header.replicas == 1) setup_.blocks.front().unpin(observation.pin);
+  if (setup_.header.replicas == 1) setup_.blocks.front().unpin(observation.pin, VersionedBlock::Use::observation);
 }
 
 }  // namespace pipewright

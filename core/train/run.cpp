@@ -54,6 +54,27 @@ class LocalRows : public Outbox {
     return moved || sent_;
   }
 
+  void restore(CheckpointStore& store) {
+    for (const auto& row : rows_) row->restore(store.row(row->row()));
+  }
+
+  /// Gives to the store what rows and coordinator have.
+  void store_checkpoints(RunControl& control, CheckpointStore& store) {
+    const auto stored = [&](Tick tick) {
+      if (control.checkpoint_part_stored()) store.complete(tick);
+    };
+    for (const auto& row : rows_) {
+      if (const auto part = row->take_checkpoint()) {
+        store.put_row(part->tick, row->row(), part->bytes);
+        stored(part->tick);
+      }
+    }
+    if (const auto part = control.take_checkpoint()) {
+      store.put_values(part->tick, part->values);
+      stored(part->tick);
+    }
+  }
+
   void finish(RunControl& control) {
     for (const auto& row : rows_) control.on_final(row->take_final());
   }
@@ -86,11 +107,17 @@ RunResult run_in_process(const JobConfig& job, const Objective& objective, FileS
                      "with --set clock=virtual");
   }
   RunControl control(job, shape_for(job, objective), std::move(sinks));
+  CheckpointStore* const store = hooks.checkpoints;
+  if (store != nullptr) control.store_checkpoints();
+  const bool resumes = store != nullptr && store->resume_from();
+  if (resumes) control.resume(*store->resume_from(), [=] { return store->next_values(); });
   while (!control.plan(100'000)) check_cancelled(hooks);
   LocalRows rows(job, files, objective);
+  if (resumes) rows.restore(*store);
   while (!control.divergence()) {
     check_cancelled(hooks);
     if (!rows.turn(control)) break;
+    if (store != nullptr) rows.store_checkpoints(control, *store);
     if (hooks.progress) hooks.progress(control);
   }
   rows.finish(control);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/train/checkpoint.hpp"
 #include "core/train/run_control.hpp"
 
 namespace pipewright {
@@ -13,6 +14,8 @@ struct RunHooks {
   std::function<void(const RunControl&)> progress;
   /// Asked now and then; true ends the run with ConfigError("cancelled").
   std::function<bool()> cancelled;
+  /// Where the run's checkpoints go, if the job asks for any, and what it goes on from.
+  CheckpointStore* checkpoints = nullptr;
 };
 
 struct RunResult {
@@ -21,7 +24,8 @@ struct RunResult {
   std::optional<Divergence> divergence;
 };
 
-/// Throws ConfigError, DataError.
+/// Throws ConfigError, DataError. A run that goes on from a checkpoint gives everything from its
+/// beginning to the sinks.
 RunResult run_in_process(const JobConfig& job, FileSource& files, std::vector<RunSink*> sinks,
                          const RunHooks& hooks = {});
 /// The same with an objective that has been loaded.

@@ -47,10 +47,11 @@ Instruction instruction_of(const Action& action) {
                       " reports " + what);
 }
 
-Instruction observe_instruction(std::int64_t number) {
+Instruction observe_instruction(std::int64_t number, std::int64_t given_to_all) {
   Instruction observe;
   observe.kind = Instruction::Kind::observe;
   observe.microbatch = Microbatch(number);
+  observe.batch = Batch(given_to_all);
   return observe;
 }
 
@@ -73,6 +74,12 @@ RunControl::~RunControl() = default;
 
 bool RunControl::plan(std::int64_t actions_max) {
   if (planned_) return true;
+  if (!walked_ && !walk(actions_max)) return false;
+  planned_ = !replay_ || replay(actions_max);
+  return planned_;
+}
+
+bool RunControl::walk(std::int64_t actions_max) {
   for (std::int64_t i = 0; i < actions_max; ++i) {
     const auto entry = planner_->next();
     if (!entry) {
@@ -90,7 +97,7 @@ bool RunControl::plan(std::int64_t actions_max) {
 }
 
 void RunControl::begin_feeding() {
-  planned_ = true;
+  walked_ = true;
   const std::int64_t span =
       job_.observe_by == ObserveBy::updates ? totals_.updates : totals_.makespan.value;
   observe_every_ = job_.observe_by == ObserveBy::evenly
@@ -131,6 +138,7 @@ void RunControl::keep(const TimelineEntry& entry) {
 }
 
 std::optional<TimelineEntry> RunControl::next_planned() {
+  if (planned_next_) return std::exchange(planned_next_, std::nullopt);
   if (!is_kept_) return planner_->next();
   if (plan_.empty()) return std::nullopt;
   const TimelineEntry entry = plan_.front();
@@ -173,6 +181,7 @@ void RunControl::feed_end() {
 }
 
 void RunControl::feed_entry(const TimelineEntry& entry) {
+  if (checkpoints_) feed_checkpoint_before(entry);
   const bool is_update = entry.action.kind == ActionKind::update;
   const bool by_updates = job_.observe_by == ObserveBy::updates;
   if (by_updates && next_observation_ == 0) {
@@ -188,10 +197,11 @@ void RunControl::feed_entry(const TimelineEntry& entry) {
     feed_observations_by_k(entry.row, entry.action.microbatch);
   }
   at(entry.row).queue.push_back(instruction_of(entry.action));
+  if (checkpoints_ || replay_) count_fed(entry);
   if (measured_) {
     measured_->expect(entry.row, entry.action);
   } else {
-    awaited_.push_back({entry, -1, Tick(0), 0});
+    awaited_.push_back({entry, -1, Tick(0), 0, false});
   }
   if (!is_update) return;
   ++updates_fed_;
@@ -209,7 +219,9 @@ void RunControl::feed_observations_by_k(Row row, Microbatch k) {
   RowState& state = at(row);
   while (state.observations_fed < totals_.observations - 1 &&
          state.observations_fed * observe_every_ <= k.value) {
-    state.queue.push_back(observe_instruction(state.observations_fed++));
+    const std::int64_t number = state.observations_fed++;
+    // Only a checkpoint wants to know that others come to it later.
+    state.queue.push_back(observe_instruction(number, checkpoints_ ? observations_fed_ : number + 1));
   }
 }
 
@@ -232,10 +244,10 @@ void RunControl::feed_observation(Tick tick, std::int64_t updates) {
   for (RowState& row : rows_) {
     // A row that has gone beyond it already has it.
     if (row.observations_fed > number) continue;
-    row.queue.push_back(observe_instruction(number));
+    row.queue.push_back(observe_instruction(number, number + 1));
     row.observations_fed = number + 1;
   }
-  awaited_.push_back({{}, number, tick, updates});
+  awaited_.push_back({{}, number, tick, updates, false});
 }
 
 std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
@@ -248,6 +260,11 @@ std::optional<Window> RunControl::next_window(Row row, std::size_t size) {
   const std::size_t count = std::min(size, state.queue.size());
   window.instructions.assign(state.queue.begin(), state.queue.begin() + count);
   state.queue.pop_front(count);
+  for (const Instruction& instruction : window.instructions) {
+    if (instruction.kind != Instruction::Kind::checkpoint) continue;
+    window.cuts.push_back(state.cuts.front());
+    state.cuts.pop_front();
+  }
   window.last = fed_all_ && state.queue.empty();
   if (window.instructions.empty() && (!window.last || state.told_last)) return std::nullopt;
   state.told_last = window.last;
@@ -275,9 +292,11 @@ void RunControl::drain() {
   if (measured_) return drain_measured();
   while (!awaited_.empty() && !divergence_) {
     const Awaited& front = awaited_.front();
-    const bool is_there =
-        front.observation < 0 ? emit_planned(front.entry) : emit_observation(front);
-    if (!is_there) return;
+    if (front.is_checkpoint) {
+      emit_checkpoint(front.tick);
+    } else if (!(front.observation < 0 ? emit_planned(front.entry) : emit_observation(front))) {
+      return;
+    }
     awaited_.pop_front();
   }
 }
@@ -310,15 +329,16 @@ bool RunControl::emit_planned(const TimelineEntry& planned) {
   return true;
 }
 
-void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) {
+/// `version` is what the row says; nothing where no row is asked.
+void RunControl::emit_action(const TimelineEntry& entry, std::optional<WeightVersion> version) {
   metrics_.add(entry);
   const bool is_forward = entry.action.kind == ActionKind::forward;
-  if (entry.action.kind == ActionKind::update || is_forward) {
+  if (version && (entry.action.kind == ActionKind::update || is_forward)) {
     const WeightVersion expected =
         is_forward ? metrics_.versions().last_read(entry.row)
                    : metrics_.versions().version(entry.row, entry.action.replica);
-    if (version != expected) {
-      fault(entry, "weight version " + std::to_string(version.value) + ", by the schedule " +
+    if (*version != expected) {
+      fault(entry, "weight version " + std::to_string(version->value) + ", by the schedule " +
                        std::to_string(expected.value));
     }
   }
@@ -326,6 +346,7 @@ void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) 
     RowState& row = at(entry.row);
     if (row.update_norms.empty()) fault(entry, "no norm of its gradient");
     theory_->update(row.update_norms.front());
+    if (checkpoints_ && !replay_) recorded_.update_norms.push_back(row.update_norms.front());
     row.update_norms.pop_front();
   }
   for (RunSink* sink : sinks_) sink->action(entry);
@@ -334,6 +355,7 @@ void RunControl::emit_action(const TimelineEntry& entry, WeightVersion version) 
     if (row.losses.empty()) fault(entry, "no loss");
     const double loss = row.losses.front();
     row.losses.pop_front();
+    if (checkpoints_ && !replay_) recorded_.losses.push_back(loss);
     loss_last_ = loss;
     if (job_.observe_by == ObserveBy::never) stability_.add(entry.end, loss);
     for (RunSink* sink : sinks_) sink->loss(entry.end, entry.action.microbatch, loss);
@@ -364,7 +386,7 @@ bool RunControl::emit_observation(const Awaited& awaited) {
     tick = observed_until_ = *measured;
     for (RowState& row : rows_) row.observed.pop_front();
   }
-  const auto take = [&](Fifo<ObservationValue>& values) {
+  const auto take = [&](Fifo<ObservationValue>& values, std::vector<ObservationValue>& record) {
     const ObservationValue observed = values.front();
     values.pop_front();
     if (observed.observation != awaited.observation) {
@@ -372,9 +394,10 @@ bool RunControl::emit_observation(const Awaited& awaited) {
                           " came where number " + std::to_string(awaited.observation) +
                           " was to come");
     }
+    if (checkpoints_ && !replay_) record.push_back(observed);
     return observed;
   };
-  const ObservationValue observed = take(values_);
+  const ObservationValue observed = take(values_, recorded_.values);
   const double value = observed.value;
   if (!objective_first_) objective_first_ = value;
   stability_.add(tick, value);
@@ -385,7 +408,8 @@ bool RunControl::emit_observation(const Awaited& awaited) {
   for (RunSink* sink : sinks_) sink->objective(tick, updates, value);
   if (theory_) {
     const std::int64_t delay = std::max<std::int64_t>(0, metrics_.versions().delay().max());
-    const TheoryRow row = theory_->observe(tick, updates, value, take(gradients_).value, delay);
+    const double gradient = take(gradients_, recorded_.gradients).value;
+    const TheoryRow row = theory_->observe(tick, updates, value, gradient, delay);
     for (RunSink* sink : sinks_) sink->theory(row);
   }
   check_finite(value, tick, "the objective");

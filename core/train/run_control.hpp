@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/archive.hpp"
 #include "core/base/fifo.hpp"
 #include "core/sim/metrics.hpp"
 #include "core/train/job.hpp"
@@ -47,6 +48,20 @@ struct RunTotals {
   std::int64_t observations = 0;
 };
 
+/// What a run gave between two checkpoints: with the plan enough to count all up again.
+struct RunValues {
+  std::vector<double> losses;        // of the last stage, in the global order
+  std::vector<double> update_norms;  // of runs with theory, the same
+  std::vector<ObservationValue> values, gradients;
+  void archive(Archive& archive);
+};
+
+/// The coordinator's part of a checkpoint: its values since the one before.
+struct ControlCheckpoint {
+  Tick tick;
+  std::string values;
+};
+
 struct Divergence {
   Tick tick;
   std::string what;  // "the objective is nan"
@@ -58,9 +73,22 @@ class RunControl {
   RunControl(JobConfig job, ObjectiveShape shape, std::vector<RunSink*> sinks);
   ~RunControl();
 
+  /// The rows are told to store their state as often as the job asks for it. Without this they
+  /// never are.
+  void store_checkpoints() { checkpoints_ = job_.checkpoint.has_value(); }
+  /// The rows go on from the checkpoint of this tick: plan() walks to it and gives everything
+  /// until then to the sinks. `next_values` gives the coordinator's parts of this and all
+  /// checkpoints before, in their order, then nothing.
+  void resume(Tick tick, std::function<std::optional<std::string>()> next_values);
+  /// The coordinator's part of a checkpoint, once all before it has come out.
+  std::optional<ControlCheckpoint> take_checkpoint();
+  /// The part of a row, or the coordinator's, has been stored. True when it was the last of a
+  /// checkpoint; another may follow.
+  bool checkpoint_part_stored();
+
   /// Walks on through the schedule to learn its totals, `actions_max` actions at most per call.
   /// True when that is done; windows come after it. Throws ConfigError for a schedule that cannot
-  /// go on or asks for too many observations.
+  /// go on or asks for too many observations, DataError for a checkpoint that does not fit.
   bool plan(std::int64_t actions_max);
   const RunTotals& totals() const { return totals_; }
 
@@ -92,7 +120,10 @@ class RunControl {
  private:
   struct RowState {
     Fifo<Instruction> queue;
+    Fifo<Cut> cuts;  // one for each checkpoint in it
     std::int64_t observations_fed = 0;
+    // Fed so far: F, B, B whose gradient goes on, U, and F that waited for an update elsewhere.
+    std::int64_t forwards = 0, backwards = 0, gradients = 0, updates = 0, admitted = 0;
     bool told_last = false;
     Fifo<ActionRecord> records;
     Fifo<double> losses;
@@ -108,6 +139,13 @@ class RunControl {
     std::int64_t observation = -1;
     Tick tick;                 // of the observation
     std::int64_t updates = 0;  // that it counts
+    bool is_checkpoint = false;
+  };
+  /// On the way to the checkpoint that the run goes on from.
+  struct Replay {
+    Tick tick;
+    std::function<std::optional<std::string>()> next_values;
+    Fifo<double> losses, update_norms;
   };
 
   /// The first observation below the target, and what had been done by then.
@@ -119,6 +157,7 @@ class RunControl {
   };
 
   RowState& at(Row row) { return rows_[static_cast<std::size_t>(row.value)]; }
+  bool walk(std::int64_t actions_max);
   void begin_feeding();
   void keep(const TimelineEntry& entry);
   std::optional<TimelineEntry> next_planned();
@@ -130,9 +169,18 @@ class RunControl {
   void count_update_by_k(const TimelineEntry& entry);
   void drain();
   void drain_measured();
+  // run_checkpoint.cpp
+  void feed_checkpoint_before(const TimelineEntry& next);
+  Cut cut_for(std::int32_t row, Tick tick) const;
+  void count_fed(const TimelineEntry& entry);
+  bool replay(std::int64_t actions_max);
+  void drain_replayed();
+  void load_values();
+  double take_replayed(Fifo<double>& values);
+  void emit_checkpoint(Tick tick);
   bool wants_more(std::size_t ahead_per_row) const;
   bool emit_planned(const TimelineEntry& planned);
-  void emit_action(const TimelineEntry& entry, WeightVersion version);
+  void emit_action(const TimelineEntry& entry, std::optional<WeightVersion> version);
   bool emit_observation(const Awaited& awaited);
   std::optional<Tick> measured_tick_of_observation() const;
   void note_validation(Tick tick, UpdateCount updates, double value);
@@ -150,6 +198,8 @@ class RunControl {
   std::unique_ptr<Simulator> planner_;
   std::deque<TimelineEntry> plan_;  // all of it, unless it is too long to be kept
   bool is_kept_ = true;
+  std::optional<TimelineEntry> planned_next_;  // taken from the plan too early
+  bool walked_ = false;
   bool planned_ = false;
   bool fed_all_ = false;
   std::int64_t observe_every_ = 0;  // ticks or updates; 0: never
@@ -160,6 +210,14 @@ class RunControl {
   std::vector<std::int64_t> updates_ahead_;  // and these beyond it
   std::vector<RowState> rows_;
   Fifo<Awaited> awaited_;
+  bool checkpoints_ = false;
+  std::int64_t next_checkpoint_ = 0;          // ticks or updates
+  std::int64_t checkpoint_parts_missing_ = 0;  // of the one under way
+  Tick fed_until_{0};
+  std::int64_t syncs_fed_ = 0;
+  RunValues recorded_;  // since the last checkpoint
+  std::optional<ControlCheckpoint> checkpoint_;
+  std::optional<Replay> replay_;
   std::optional<MeasuredOrder> measured_;  // real clock
   Tick observed_until_{0};
   Fifo<ObservationValue> values_, gradients_;

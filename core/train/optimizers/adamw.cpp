@@ -65,6 +65,12 @@ class AdamW : public Optimizer {
     }
   }
 
+  void archive_own(Archive& archive) override {
+    archive(steps_);
+    archive(mean_);
+    archive(square_);
+  }
+
   template <class T>
   void apply_as(const Tensor& from, Tensor& to, const Tensor& gradient, double rate) {
     const auto steps = static_cast<double>(steps_);

@@ -27,6 +27,8 @@ class Sgd : public Optimizer {
     }
   }
 
+  void archive_own(Archive& archive) override { archive(velocity_); }
+
   template <class T>
   void apply_as(const Tensor& from, Tensor& to, Tensor& gradient, T rate) {
     const auto w = vec<T>(from);
