@@ -48,8 +48,8 @@ void Archive::operator()(Tensor& tensor) {
   for (int i = 0; i < shape.rank; ++i) {
     std::int64_t& size = shape.dims[static_cast<std::size_t>(i)];
     (*this)(size);
-    if (reads() && (size < 0 || (size > 0 && elements > in_.size() / static_cast<std::uint64_t>(
-                                                                         size)))) {
+    if (reads() &&
+        (size < 0 || (size > 0 && elements > in_.size() / static_cast<std::uint64_t>(size)))) {
       throw DataError("stored state ends within a tensor");
     }
     elements *= static_cast<std::uint64_t>(size);

@@ -30,8 +30,7 @@ class Archive {
 
   /// A number, a truth value or an enum. Of the latter two the reader must know which are right.
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void operator()(T& value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void operator()(T& value) {
     bytes(&value, sizeof value);
   }
   template <class Tag, class Rep>
@@ -52,8 +51,7 @@ class Archive {
     for (auto& element : list) walk(element);
   }
   template <class T>
-    requires(std::is_arithmetic_v<T>)
-  void numbers(std::vector<T>& list) {
+  requires(std::is_arithmetic_v<T>) void numbers(std::vector<T>& list) {
     list.resize(size(list.size(), sizeof(T)));
     bytes(list.data(), list.size() * sizeof(T));
   }

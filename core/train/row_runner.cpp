@@ -47,7 +47,7 @@ std::string RowRunner::describe() const {
   std::string text =
       "row " + std::to_string(setup_.row.value) + " (stage " + std::to_string(stage_.value) + ")";
   if (at_ < program_.size()) {
-    static constexpr const char* kinds[] = {"?", "F", "B", "U", "SYNC", "observation ",
+    static constexpr const char* kinds[] = {"?",          "F", "B", "U", "SYNC", "observation ",
                                             "checkpoint "};
     const Instruction& instruction = program_[at_].instruction;
     text += std::string(" at ") + kinds[static_cast<int>(instruction.kind)] +

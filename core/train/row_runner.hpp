@@ -68,8 +68,7 @@ class RowRunner {
   RowReport take_report(RowReport spare = {});
   bool has_report() const {
     return !report_.records.empty() || !report_.values.empty() || !report_.observed.empty() ||
-           !report_.gradients.empty() || report_.bytes_to_next > 0 ||
-           report_.bytes_to_previous > 0;
+           !report_.gradients.empty() || report_.bytes_to_next > 0 || report_.bytes_to_previous > 0;
   }
   std::size_t records() const { return report_.records.size(); }
   RowFinal take_final();
@@ -240,7 +239,7 @@ class RowRunner {
   Fifo<Cut> cuts_;
   std::optional<PassedCut> passed_;
   std::int64_t bytes_to_next_ = 0, bytes_to_previous_ = 0;  // sent in all
-  std::vector<Microbatch> forwards_ahead_;  // done beyond the first that is not
+  std::vector<Microbatch> forwards_ahead_;                  // done beyond the first that is not
   Microbatch next_forward_{0};
   std::uint64_t contents_ = 1;  // names the contents of the row's blocks: changes with them
   SyncPhase sync_phase_ = SyncPhase::gathering;

@@ -57,8 +57,7 @@ void RowRunner::checkpoint() {
 /// A message of a neighbour's action before the cut; those of later ones are sent again.
 void RowRunner::store_in_flight(const Message& message) {
   const bool counts = message.kind == MessageKind::activation ||
-                      message.kind == MessageKind::gradient ||
-                      message.kind == MessageKind::updated;
+                      message.kind == MessageKind::gradient || message.kind == MessageKind::updated;
   if (!counts || message.sent > passed_->cut.tick) return;
   PW_CHECK(passed_->missing > 0, describe() << " has more on its way than was planned");
   --passed_->missing;

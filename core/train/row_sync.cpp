@@ -165,8 +165,8 @@ void RowRunner::observe(const Instruction& instruction) {
   continue_observations();
 }
 
-/// An observation that some rows come to later may have a checkpoint between them, after which it is
-/// begun again.
+/// An observation that some rows come to later may have a checkpoint between them, after which it
+/// is begun again.
 void RowRunner::keep_observation(std::int64_t number, std::int64_t given_to_all) {
   VersionedBlock& block = setup_.blocks.front();
   while (!kept_observations_.empty() && kept_observations_.front().number < given_to_all) {
@@ -303,7 +303,8 @@ void RowRunner::give_full_gradient(Observation observation, Tensor back) {
     send(MessageKind::full_gradient, Row(setup_.row.value - 1), Microbatch(observation.number),
          Replica(0), {}, clock_, std::move(back));
   }
-  if (setup_.header.replicas == 1) setup_.blocks.front().unpin(observation.pin, VersionedBlock::Use::observation);
+  if (setup_.header.replicas == 1)
+    setup_.blocks.front().unpin(observation.pin, VersionedBlock::Use::observation);
 }
 
 }  // namespace pipewright

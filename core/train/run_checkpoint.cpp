@@ -134,8 +134,10 @@ bool RunControl::replay(std::int64_t actions_max) {
     }
     if (entry->end > replay_->tick) {
       planned_next_ = entry;
+      while (load_values()) {
+      }
       if (!values_.empty() || !gradients_.empty() || !replay_->losses.empty() ||
-          replay_->next_values()) {
+          !replay_->update_norms.empty()) {
         throw DataError("the checkpoint has more values than the run until its tick");
       }
       const std::int64_t every = job_.checkpoint ? job_.checkpoint->every : 1;
@@ -155,7 +157,7 @@ void RunControl::drain_replayed() {
   for (; !awaited_.empty(); awaited_.pop_front()) {
     const Awaited& front = awaited_.front();
     if (front.observation >= 0) {
-      while (values_.empty() || (theory_ && gradients_.empty())) load_values();
+      while (values_.empty() || (theory_ && gradients_.empty())) need_values();
       emit_observation(front);
       continue;
     }
@@ -172,15 +174,21 @@ void RunControl::drain_replayed() {
 }
 
 double RunControl::take_replayed(Fifo<double>& values) {
-  while (values.empty()) load_values();
+  while (values.empty()) need_values();
   const double value = values.front();
   values.pop_front();
   return value;
 }
 
-void RunControl::load_values() {
+void RunControl::need_values() {
+  if (!load_values()) {
+    throw DataError("the checkpoint has fewer values than the run until its tick");
+  }
+}
+
+bool RunControl::load_values() {
   const auto bytes = replay_->next_values();
-  if (!bytes) throw DataError("the checkpoint has fewer values than the run until its tick");
+  if (!bytes) return false;
   RunValues stored;
   Archive archive(std::string_view{*bytes});
   stored.archive(archive);
@@ -189,6 +197,7 @@ void RunControl::load_values() {
   replay_->update_norms.append(stored.update_norms.begin(), stored.update_norms.end());
   values_.append(stored.values.begin(), stored.values.end());
   gradients_.append(stored.gradients.begin(), stored.gradients.end());
+  return true;
 }
 
 }  // namespace pipewright

@@ -221,7 +221,8 @@ void RunControl::feed_observations_by_k(Row row, Microbatch k) {
          state.observations_fed * observe_every_ <= k.value) {
     const std::int64_t number = state.observations_fed++;
     // Only a checkpoint wants to know that others come to it later.
-    state.queue.push_back(observe_instruction(number, checkpoints_ ? observations_fed_ : number + 1));
+    state.queue.push_back(
+        observe_instruction(number, checkpoints_ ? observations_fed_ : number + 1));
   }
 }
 

@@ -175,7 +175,8 @@ class RunControl {
   void count_fed(const TimelineEntry& entry);
   bool replay(std::int64_t actions_max);
   void drain_replayed();
-  void load_values();
+  bool load_values();
+  void need_values();
   double take_replayed(Fifo<double>& values);
   void emit_checkpoint(Tick tick);
   bool wants_more(std::size_t ahead_per_row) const;
@@ -211,7 +212,7 @@ class RunControl {
   std::vector<RowState> rows_;
   Fifo<Awaited> awaited_;
   bool checkpoints_ = false;
-  std::int64_t next_checkpoint_ = 0;          // ticks or updates
+  std::int64_t next_checkpoint_ = 0;           // ticks or updates
   std::int64_t checkpoint_parts_missing_ = 0;  // of the one under way
   Tick fed_until_{0};
   std::int64_t syncs_fed_ = 0;

@@ -78,8 +78,9 @@ const std::vector<OutsideRule>& outside_rules() {
       {"latch", programs, queue},
       {"barrier", programs, queue},
       {"stop_token", programs, queue},
-      {"unistd.h", programs, queue},
-      {"fcntl.h", programs, queue},
+      // What is stored for later is synced.
+      {"unistd.h", {"worker", "daemon", "client", "proto/codec/checkpoint_folder.cpp"}, queue},
+      {"fcntl.h", {"worker", "daemon", "client", "proto/codec/checkpoint_folder.cpp"}, queue},
       {"poll.h", programs, queue},
       {"netdb.h", programs, queue},
       {"arpa", programs, queue},

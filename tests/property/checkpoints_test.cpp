@@ -12,6 +12,7 @@
 #include "core/train/result_files.hpp"
 #include "tests/support/checkpoints.hpp"
 #include "tests/support/memory_files.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/support/schedule_cases.hpp"
 
 namespace pipewright {
@@ -109,6 +110,7 @@ std::size_t expect_same_bytes(const Value& job, const std::string& what,
     tree.set("checkpoint", parameters_from(rule));
     const JobConfig config = JobConfig::from(check_job(tree));
     MemoryCheckpoints store;
+    SCOPED_TRACE(what + ", checkpoint " + rule);
     const Contents killed = files_of_killed(config, store, 1);
     count += store.completed().size();
     EXPECT_EQ(killed.size(), undisturbed.size());
@@ -140,8 +142,9 @@ TEST(Checkpoints, OfEveryScheduleUnderLatencyNoiseAndTheoryLeaveTheSameBytes) {
     set_path(job, "noise.gradient", 0.1);
     set_path(job, "shuffle", true);
     set_path(job, "target", 0.5);
-    set_path(job, "cost", parameters_from("{forward: 3, backward: 5, update: 1,"
-                                          " jitter: {uniform: {low: 0, high: 4}}}"));
+    set_path(job, "cost",
+             parameters_from("{forward: 3, backward: 5, update: 1,"
+                             " jitter: {uniform: {low: 0, high: 4}}}"));
     set_path(job, "link", parameters_from("{latency: 7, jitter: {exponential: {mean: 3}}}"));
     expect_same_bytes(job, name_of(one), {"{every: 5}", "{every_updates: 3}"});
     if (HasFailure()) return;
@@ -151,10 +154,29 @@ TEST(Checkpoints, OfEveryScheduleUnderLatencyNoiseAndTheoryLeaveTheSameBytes) {
 TEST(Checkpoints, AreNotTakenWhileASyncIsHalfDone) {
   Value job = job_with({"local_sgd", parameters_from("{stages: 3, replicas: 2, local_steps: 2,"
                                                      " microbatches: 24, sync: ring}")});
-  set_path(job, "link", parameters_from("{latency: 5}"));
-  // Blocks of 8, 8 and 7 numbers and a slow link: the stages' syncs end at different ticks.
-  set_path(job, "link.bandwidth", Value());
-  EXPECT_GE(expect_same_bytes(job, "ring"), 10u);
+  // Blocks of 8, 8 and 7 numbers on a slow link: the stages' syncs end at different times.
+  set_path(job, "link", parameters_from("{latency: 5us, bandwidth: 1Mbit/s}"));
+  set_path(job, "cost", parameters_from("{forward: 10us, backward: 20us}"));
+  set_path(job, "observe.objective", parameters_from("{every_updates: 1}"));
+  job.set("checkpoint", parameters_from("{every: 5us}"));
+  const JobConfig config = JobConfig::from(check_job(job));
+  Recorder recorder;
+  MemoryFiles inputs = test_files();
+  run_in_process(config, inputs, {&recorder});
+  std::vector<Tick> ends;
+  for (const TimelineEntry& entry : recorder.timeline) {
+    if (entry.action.kind == ActionKind::sync) ends.push_back(entry.end);
+  }
+  ASSERT_EQ(ends.size(), 6u * 3);
+  ASSERT_LT(ends[0] + Tick(5000), ends[2]) << "no tick of a checkpoint lies between the first two";
+  MemoryCheckpoints store;
+  files_of_killed(config, store, 1);
+  EXPECT_GE(store.completed().size(), 50u);
+  for (const Tick tick : store.completed()) {
+    EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [&](Tick end) { return end <= tick; }) % 3, 0)
+        << "at tick " << tick;
+  }
+  expect_same_bytes(job, "ring", {"{every: 5us}"});
 }
 
 /// Two or more of every objective that is registered.
@@ -226,7 +248,8 @@ TEST(Checkpoints, DoNotGrowWithTheRun) {
     for (const auto& [row, state] : store.parts().at(tick)) sum += state.size();
     return sum;
   };
-  EXPECT_EQ(bytes(Tick(400)), bytes(Tick(2000)));
+  // Up to a version that an observation holds.
+  EXPECT_LT(bytes(Tick(1600)), 2 * bytes(Tick(800)));
 }
 
 TEST(Checkpoints, OneThatIsCutShortOrOfAnotherRowIsRefused) {

@@ -11,7 +11,8 @@ struct ExecuteOptions {
   std::string out;
   bool force = false;  // also into a folder that holds other files
   bool json = false;
-  unsigned jobs = 0;  // runs at the same time, of a job of many; 0: as many as there are cores
+  bool resume = false;  // go on where an earlier execution into this folder has ended
+  unsigned jobs = 0;    // runs at the same time, of a job of many; 0: as many as there are cores
 };
 
 /// Runs a checked job, of one run or of many, shows progress on standard error, writes the files to

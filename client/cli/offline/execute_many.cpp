@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "client/cli/command.hpp"
+#include "client/cli/offline/checkpoints.hpp"
 #include "client/cli/offline/many_results.hpp"
 #include "client/cli/offline/progress.hpp"
 #include "client/cli/offline/run_folder.hpp"
@@ -26,11 +27,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The files that a run has read, by its summary.
+std::vector<HashedFile> data_of(const Value& summary) {
+  std::vector<HashedFile> files;
+  for (const Value& file : summary.at("data").as_list()) {
+    files.push_back({file.at("path").as_text(),
+                     static_cast<std::uint64_t>(file.at("bytes").as_integer()),
+                     file.at("sha256").as_text()});
+  }
+  return files;
+}
+
 /// All runs of a job, taken in their order by as many threads as there are to be at a time.
 class ManyRuns {
  public:
-  ManyRuns(const Value& job, std::string out)
-      : runs_(job), out_(std::move(out)), results_(runs_.size()), data_(runs_.size()) {}
+  ManyRuns(const Value& job, std::string out, bool resume)
+      : runs_(job),
+        out_(std::move(out)),
+        resume_(resume),
+        results_(runs_.size()),
+        data_(runs_.size()) {}
 
   /// Reads the data of the first run: what is wrong with all of them is found before the folder is
   /// touched.
@@ -95,12 +111,22 @@ class ManyRuns {
   void execute_run(std::uint32_t number, std::atomic<double>& fraction) {
     const auto begin = Clock::now();
     const Value job = runs_.run(number).job;
+    const std::string folder = folder_of_run(out_, number);
+    if (const auto ended = resume_ ? ended_run(folder, job) : std::nullopt) {
+      data_[number] = data_of(*ended);
+      results_[number] = table_part(*ended);
+      return;
+    }
     const JobConfig config = JobConfig::from(job);
     const auto loaded = objectives_.get(config);
     DiskFiles disk;
     HashingFiles inputs(disk);
-    FolderFiles files(folder_of_run(out_, number));
+    std::vector<std::string> refused;
+    const auto checkpoints = checkpoints_for(config, folder, loaded->files, resume_, refused);
+    say(number, refused);
+    FolderFiles files(folder, resume_);
     RunHooks hooks;
+    hooks.checkpoints = checkpoints.get();
     hooks.cancelled = [] { return InterruptGuard::interrupted(); };
     hooks.progress = [&](const RunControl& control) {
       fraction = static_cast<double>(control.now().value) /
@@ -111,8 +137,17 @@ class ManyRuns {
     data_[number] = loaded->files;
     data_[number].insert(data_[number].end(), inputs.files().begin(), inputs.files().end());
     add_provenance(result.summary, job, data_[number], wall.count());
+    add_continued(result.summary, checkpoints.get());
     files.finish(result.summary, result.weights);
+    if (checkpoints) checkpoints->clear();
     results_[number] = table_part(result.summary);
+  }
+
+  void say(std::uint32_t number, const std::vector<std::string>& texts) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& text : texts) {
+      std::cerr << "run " + std::to_string(number) + ": " + text + "\n";
+    }
   }
 
   void show_progress() {
@@ -131,6 +166,7 @@ class ManyRuns {
 
   JobRuns runs_;
   std::string out_;
+  bool resume_;
   SharedObjectives objectives_;
   std::vector<Value> results_;
   std::vector<std::vector<HashedFile>> data_;
@@ -175,11 +211,11 @@ unsigned threads_for(const ExecuteOptions& options, std::uint32_t runs) {
 
 int execute_many(const Value& checked_job, const ExecuteOptions& options) {
   const auto begin = Clock::now();
-  check_folder(options.out, options.force);
+  check_folder(options.out, options.force, options.resume);
   const InterruptGuard guard;
-  ManyRuns many(checked_job, options.out);
+  ManyRuns many(checked_job, options.out, options.resume);
   many.prepare();
-  begin_folder(options.out);
+  begin_folder(options.out, options.resume);
   many.execute(threads_for(options, many.runs().size()));
   print_failures(many.failures());
   if (InterruptGuard::interrupted()) {

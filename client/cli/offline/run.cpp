@@ -89,6 +89,10 @@ void add_run(Program& program) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_common(command, *options);
+  command->add_flag("--resume", options->execute.resume,
+                    "Go on where an earlier execution into DIR was ended: from the last checkpoint "
+                    "(see `checkpoint` in `pipewright help job`), or from the beginning if there "
+                    "is none. What has ended is not done again");
   command
       ->add_option("--jobs", options->execute.jobs,
                    "Runs at the same time, of a job with sweep or repeats; 0: one per core")
