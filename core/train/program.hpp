@@ -43,8 +43,8 @@ struct Cut {
 struct Window {
   Row row;
   std::vector<Instruction> instructions;
-  std::vector<Cut> cuts;  // one for each checkpoint among the instructions
-  bool last = false;      // no more will follow
+  bool last = false;           // no more will follow
+  std::vector<Cut> cuts = {};  // one for each checkpoint among the instructions
 };
 
 /// What a row has done, one entry per action executed (observations and checkpoints have none).
