@@ -25,10 +25,15 @@ constexpr milliseconds ends_gathered{5};
 constexpr milliseconds leave_max{1500};
 constexpr milliseconds terminate_max{4000};
 
+/// The folder of this program; what belongs to it lies there, in the build tree as when installed.
+std::filesystem::path own_folder() {
+  std::error_code ec;
+  return std::filesystem::read_symlink("/proc/self/exe", ec).parent_path();
+}
+
 std::filesystem::path worker_program() {
   std::error_code ec;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
-  std::filesystem::path worker = self.parent_path() / "pipewright-worker";
+  std::filesystem::path worker = own_folder() / "pipewright-worker";
   if (!std::filesystem::exists(worker, ec)) {
     throw ConfigError(worker.string() +
                       " is not there, so no pool can be started on this machine: "
@@ -63,7 +68,7 @@ struct Daemon::Impl {
       : options(std::move(given)),
         data(options.data_dir),
         service(data.path(), options.service),
-        api(service, Token::load_or_make(data.token_file())),
+        api(service, Token::load_or_make(data.token_file()), Page::load(options.page_dir)),
         io(std::make_unique<asio::io_context>(1)),
         server(
             std::make_unique<Server>(*io, options.listen, options.port, api, service, options.net)),
@@ -159,6 +164,10 @@ struct Daemon::Impl {
   bool ending = false;
   bool ends_wait = false;
 };
+
+std::filesystem::path default_page_dir() {
+  return own_folder() / "../share/pipewright/web";
+}
 
 Daemon::Daemon(DaemonOptions options) {
   raise_descriptor_limit();

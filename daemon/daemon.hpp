@@ -11,11 +11,16 @@
 
 namespace pipewright {
 
+/// Where the web page is, in the build tree as when installed: ../share/pipewright/web from this
+/// program's folder on.
+std::filesystem::path default_page_dir();
+
 struct DaemonOptions {
   std::filesystem::path data_dir;
   std::string listen = "127.0.0.1";
-  std::uint16_t port = 7070;  // 0: any that is free
-  int local_ranks = 0;        // 0: no local pool
+  std::uint16_t port = 7070;                            // 0: any that is free
+  int local_ranks = 0;                                  // 0: no local pool
+  std::filesystem::path page_dir = default_page_dir();  // need not be there: no page then
   ServiceLimits service = {};
   NetLimits net = {};
 };

@@ -58,6 +58,7 @@ void add_export(Program& program);
 void add_pools(Program& program);
 void add_pool(Program& program);
 void add_plot(Program& program);
+void add_web(Program& program);
 
 // Need no daemon: in offline/.
 void add_plan(Program& program);

@@ -69,6 +69,20 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 4> kind_choices{
 constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
     {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
 
+/// The token that a request shows: a browser, which can set no headers of a WebSocket, offers it as
+/// the subprotocol "bearer.TOKEN" instead, for a URL would end up in logs and histories.
+std::string_view token_of(const ApiRequest& request) {
+  constexpr std::string_view scheme = "Bearer ", subprotocol = "bearer.";
+  if (request.authorization.starts_with(scheme)) {
+    return trim(request.authorization.substr(scheme.size()));
+  }
+  if (!request.websocket) return {};
+  for (const std::string_view offered : split(request.subprotocols, ',')) {
+    if (trim(offered).starts_with(subprotocol)) return trim(offered).substr(subprotocol.size());
+  }
+  return {};
+}
+
 constexpr std::int64_t id_max = std::numeric_limits<JobId>::max();
 constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
 
@@ -76,6 +90,9 @@ constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() -
 
 const std::vector<Api::Route>& Api::routes() {
   static const std::vector<Route> table = {
+      // The page itself holds nothing secret: it asks for the token.
+      {"GET", {""}, Access::open, {}, &Api::page},
+      {"GET", {"assets", "{name}"}, Access::open, {}, &Api::asset},
       {"GET", {"healthz"}, Access::open, {}, &Api::health},
       {"GET", {"readyz"}, Access::open, {}, &Api::ready},
       {"GET", {"metrics"}, Access::token, {}, &Api::metrics},
@@ -103,10 +120,10 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET",
        {"v1", "jobs", "{id}", "stream"},
        Access::websocket,
-       {"from", "format", "token"},
+       {"from", "format"},
        &Api::stream},
       {"GET", {"v1", "pools"}, Access::token, {}, &Api::pools},
-      {"GET", {"v1", "pools", "attach"}, Access::websocket, {"token"}, &Api::attach},
+      {"GET", {"v1", "pools", "attach"}, Access::websocket, {}, &Api::attach},
   };
   return table;
 }
@@ -116,16 +133,12 @@ ApiReply Api::fault(unsigned status, const std::string& message, std::string_vie
   return reply(status, ErrorReply{message, path}, format_from(accept));
 }
 
-bool Api::token_shown(const ApiRequest& request, const Uri& uri, bool in_query_too) const {
-  constexpr std::string_view scheme = "Bearer ";
-  const std::string_view header = request.authorization;
-  if (header.starts_with(scheme) && token_.equals(trim(header.substr(scheme.size())))) return true;
-  const auto in_query = uri.query.find("token");
-  return in_query_too && in_query != uri.query.end() && token_.equals(in_query->second);
+bool Api::token_shown(const ApiRequest& request) const {
+  return token_.equals(token_of(request));
 }
 
 bool Api::may_send_body(const ApiRequest& request) const {
-  return token_shown(request, Uri{}, false);
+  return token_shown(request);
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
@@ -160,7 +173,7 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
   const bool open = std::any_of(routes().begin(), routes().end(), [&](const Route& route) {
     return route.access == Access::open && match(route.path, call);
   });
-  if (!open && !token_shown(request, call.uri, request.websocket)) {
+  if (!open && !token_shown(request)) {
     service_.metrics().token_refused();
     throw HttpFault(401,
                     "this needs the header 'Authorization: Bearer TOKEN' with the content of "
@@ -212,6 +225,30 @@ const Api::Route& Api::find_route(Call& call) {
   if (allowed.empty()) throw HttpFault(404, "there is nothing here; docs/http.md lists the routes");
   const std::string methods = join(allowed, ", ");
   throw HttpFault(405, "the method here is " + methods, methods);
+}
+
+ApiAnswer Api::page(const Call&) {
+  const Page::File* file = page_.find("index.html");
+  if (file == nullptr) {
+    throw HttpFault(404, "this daemon was built without its web page (npm was missing)");
+  }
+  ApiReply reply;
+  reply.content_type = file->content_type;
+  reply.body = file->body;
+  reply.cache_control = "no-cache";
+  reply.security_policy = page_policy;
+  return reply;
+}
+
+/// Their names carry a hash of what is in them.
+ApiAnswer Api::asset(const Call& call) {
+  const Page::File* file = page_.find("assets/" + call.name);
+  if (file == nullptr) throw HttpFault(404, "the page has no such file");
+  ApiReply reply;
+  reply.content_type = file->content_type;
+  reply.body = file->body;
+  reply.cache_control = "public, max-age=31536000, immutable";
+  return reply;
 }
 
 ApiAnswer Api::health(const Call& call) {

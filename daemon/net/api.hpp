@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/net/page.hpp"
 #include "daemon/net/token.hpp"
 #include "daemon/net/uri.hpp"
 #include "daemon/service.hpp"
@@ -18,6 +19,7 @@ struct ApiRequest {
   std::string_view method;  // "GET"
   std::string_view target;  // "/v1/jobs?limit=5"
   std::string_view content_type, accept, authorization, idempotency_key;
+  std::string_view subprotocols;  // those that a WebSocket offers
   std::string_view body;
   bool websocket = false;  // asks for an upgrade
 };
@@ -28,6 +30,8 @@ struct ApiReply {
   std::string body;
   std::optional<std::filesystem::path> file;  // instead of the body
   std::string allow;                          // methods, of a 405
+  std::string cache_control = "no-store";
+  std::string security_policy = "default-src 'none'; frame-ancestors 'none'";  // of its content
 };
 
 /// The connection is to become the stream of a job, or that of a pool.
@@ -42,7 +46,8 @@ using ApiAnswer = std::variant<ApiReply, ServeStream, ServePool>;
 
 class Api {
  public:
-  Api(Service& service, Token token) : service_(service), token_(std::move(token)) {}
+  Api(Service& service, Token token, Page page = {})
+      : service_(service), token_(std::move(token)), page_(std::move(page)) {}
 
   ApiAnswer answer(const ApiRequest& request);
   /// The token is right, or not needed: a body may be read.
@@ -73,8 +78,10 @@ class Api {
   ApiAnswer dispatch(const ApiRequest& request);
   static bool match(const std::vector<std::string_view>& pattern, Call& call);
   static const Route& find_route(Call& call);
-  bool token_shown(const ApiRequest& request, const Uri& uri, bool in_query_too) const;
+  bool token_shown(const ApiRequest& request) const;
 
+  ApiAnswer page(const Call& call);
+  ApiAnswer asset(const Call& call);
   ApiAnswer health(const Call& call);
   ApiAnswer ready(const Call& call);
   ApiAnswer metrics(const Call& call);
@@ -97,6 +104,7 @@ class Api {
 
   Service& service_;
   Token token_;
+  Page page_;
 };
 
 }  // namespace pipewright

@@ -88,6 +88,7 @@ class Connection {
             .accept = view(request[http::field::accept]),
             .authorization = view(request[http::field::authorization]),
             .idempotency_key = view(request["Idempotency-Key"]),
+            .subprotocols = view(request[http::field::sec_websocket_protocol]),
             .body = request.body(),
             .websocket = beast::websocket::is_upgrade(request)};
   }
@@ -129,7 +130,9 @@ class Connection {
     response.keep_alive(keep_alive);
     response.set(http::field::server, "pipewrightd/" + std::string(program_version()));
     response.set(http::field::content_type, reply.content_type);
-    response.set(http::field::cache_control, "no-store");
+    response.set(http::field::cache_control, reply.cache_control);
+    response.set("Content-Security-Policy", reply.security_policy);
+    response.set("Referrer-Policy", "no-referrer");
     response.set("X-Content-Type-Options", "nosniff");
     if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
     if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");

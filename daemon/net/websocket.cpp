@@ -16,6 +16,10 @@ struct WebSocket::State {
 
 namespace {
 
+/// A browser that offers subprotocols wants one of them back, which must not be the one with its
+/// token.
+constexpr const char* websocket_protocol = "pipewright.v1";
+
 /// Cuts the connection off unless it is destroyed in time.
 template <class State>
 class Deadline {
@@ -46,9 +50,6 @@ WebSocket::WebSocket(beast::tcp_stream stream, std::size_t message_bytes_max)
   auto timeout = ws::stream_base::timeout::suggested(beast::role_type::server);
   timeout.keep_alive_pings = true;
   socket.set_option(timeout);
-  socket.set_option(ws::stream_base::decorator([](ws::response_type& response) {
-    response.set(http::field::server, "pipewrightd/" + std::string(program_version()));
-  }));
   socket.read_message_max(message_bytes_max);
   socket.auto_fragment(false);  // a message is one frame: sent from where it is
 }
@@ -59,6 +60,12 @@ WebSocket::~WebSocket() {
 
 awaitable<bool> WebSocket::accept(const http::request<http::string_body>& request) {
   const std::shared_ptr<State> state = state_;
+  http::token_list offered(request[http::field::sec_websocket_protocol]);
+  const bool named = offered.exists(websocket_protocol);
+  state->socket.set_option(ws::stream_base::decorator([named](ws::response_type& response) {
+    response.set(http::field::server, "pipewrightd/" + std::string(program_version()));
+    if (named) response.set(http::field::sec_websocket_protocol, websocket_protocol);
+  }));
   error_code ec;
   co_await state->socket.async_accept(request, into(ec));
   co_return !ec;

@@ -129,15 +129,19 @@ Reply Client::send(const std::string& method, const std::string& target, const s
 }
 
 WebSocketClient::WebSocketClient(std::uint16_t port, const std::string& target,
-                                 const std::string& token, int receive_buffer_bytes) {
+                                 const std::string& token, int receive_buffer_bytes)
+    : WebSocketClient(port, target, Headers{{"Authorization", "Bearer " + token}},
+                      receive_buffer_bytes) {}
+
+WebSocketClient::WebSocketClient(std::uint16_t port, const std::string& target,
+                                 const Headers& headers, int receive_buffer_bytes) {
   socket_.emplace(port, receive_buffer_bytes);
-  socket_->send(request_text("GET", target,
-                             {{"Authorization", "Bearer " + token},
-                              {"Connection", "Upgrade"},
-                              {"Upgrade", "websocket"},
-                              {"Sec-WebSocket-Version", "13"},
-                              {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}},
-                             {}));
+  Headers all{{"Connection", "Upgrade"},
+              {"Upgrade", "websocket"},
+              {"Sec-WebSocket-Version", "13"},
+              {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}};
+  all.insert(all.end(), headers.begin(), headers.end());
+  socket_->send(request_text("GET", target, all, {}));
   reply_ = read_reply(*socket_);
 }
 

@@ -74,6 +74,9 @@ class WebSocketClient {
   /// Asks for the upgrade; `reply()` tells how it went.
   WebSocketClient(std::uint16_t port, const std::string& target, const std::string& token,
                   int receive_buffer_bytes = 0);
+  /// As a browser does, which can send no token in a header.
+  WebSocketClient(std::uint16_t port, const std::string& target, const Headers& headers,
+                  int receive_buffer_bytes = 0);
 
   const Reply& reply() const { return reply_; }
   bool send(std::string_view message, int opcode = 2);

@@ -51,14 +51,29 @@ TEST_F(HttpFaults, EveryRouteButHealthNeedsTheToken) {
   EXPECT_EQ(show(client, 1).state, JobState::queued) << "the cancel was not heard";
 }
 
-TEST_F(HttpFaults, ATokenInTheQueryIsForWebSocketsOnly) {
-  const std::string query = "?token=" + client.token();
-  fault(client.send("GET", "/v1/pools" + query, "", {{"Authorization", ""}}), 401);
+TEST_F(HttpFaults, ATokenInASubprotocolIsForWebSocketsOnly) {
+  const Headers offer{{"Sec-WebSocket-Protocol", "pipewright.v1, bearer." + client.token()}};
+  Headers request = offer;
+  request.push_back({"Authorization", ""});
+  fault(client.send("GET", "/v1/pools", "", request), 401);
   submit(client);
-  WebSocketClient stream(client.port(), "/v1/jobs/1/stream" + query, "");
+  const std::string target = "/v1/jobs/1/stream";
+  WebSocketClient stream(client.port(), target, offer);
   EXPECT_EQ(stream.reply().status, 101);
-  WebSocketClient wrong(client.port(), "/v1/jobs/1/stream?token=123", "");
+  EXPECT_EQ(stream.reply().headers.at("sec-websocket-protocol"), "pipewright.v1");
+  WebSocketClient wrong(client.port(), target,
+                        Headers{{"Sec-WebSocket-Protocol", "pipewright.v1, bearer.123"}});
   EXPECT_EQ(wrong.reply().status, 401);
+  WebSocketClient none(client.port(), target, Headers{{"Sec-WebSocket-Protocol", "pipewright.v1"}});
+  EXPECT_EQ(none.reply().status, 401);
+}
+
+TEST_F(HttpFaults, ATokenInTheQueryIsOfNoUse) {
+  submit(client);
+  const std::string query = "?token=" + client.token();
+  WebSocketClient stream(client.port(), "/v1/jobs/1/stream" + query, Headers{});
+  EXPECT_EQ(stream.reply().status, 401);
+  fault(client.send("GET", "/v1/pools" + query, "", {{"Authorization", ""}}), 401);
 }
 
 TEST_F(HttpFaults, ABodyWithoutTheTokenIsNotRead) {
@@ -68,7 +83,6 @@ TEST_F(HttpFaults, ABodyWithoutTheTokenIsNotRead) {
 }
 
 TEST_F(HttpFaults, UnknownRoutesAndMethods) {
-  fault(client.get("/"), 404);
   fault(client.get("/v1/job"), 404);
   fault(client.get("/v1/jobs/"), 404);
   fault(client.get("/v1/jobs/abc"), 404);

@@ -66,7 +66,8 @@ TEST_F(DaemonProcess, TheLogNeverHoldsTheToken) {
   auto process = launch({"--port", "0", "--log-level", "debug"});
   const Client client = client_of(*process);
   submit(client);
-  WebSocketClient stream(client.port(), "/v1/jobs/1/stream?token=" + client.token(), "");
+  const Headers offer{{"Sec-WebSocket-Protocol", "pipewright.v1, bearer." + client.token()}};
+  WebSocketClient stream(client.port(), "/v1/jobs/1/stream", offer);
   EXPECT_TRUE(stream.receive());
   EXPECT_EQ(process->kill(SIGINT), 0);
   EXPECT_THAT(read_file(log), HasSubstr("job accepted"));

@@ -144,6 +144,7 @@ int up(const Options& options) {
   const std::size_t ranks = local_pool(pools)->rank_hosts.size();
   const Endpoint endpoint = find_daemon({.data_dir = data_dir.string()});
   const std::int64_t pid = read_record(data_dir)->pid;
+  const std::string page = Api(endpoint).page_link();
   if (options.json) {
     Value answer = Value::map();
     answer.set("url", endpoint.url());
@@ -151,10 +152,12 @@ int up(const Options& options) {
     answer.set("ranks", static_cast<std::int64_t>(ranks));
     answer.set("data_dir", data_dir.string());
     answer.set("started", !there);
+    if (!page.empty()) answer.set("page", page);
     std::cout << to_json(answer, -1) << std::endl;
   } else {
     std::cout << (there ? "already up: " : "up: ") << endpoint.url() << ", " << ranks
               << " ranks, data in " << data_dir.string() << std::endl;
+    if (!page.empty()) std::cout << "page: " << page << std::endl;
   }
   if (there) say_differences(options, endpoint, ranks);
   return exit_ok;

@@ -105,6 +105,13 @@ void Api::download_file(std::uint32_t id, std::uint32_t run, const std::string& 
   expect_ok(endpoint_, download(endpoint_, request, path));
 }
 
+std::string Api::page_link() const {
+  const HttpReply reply = exchange(endpoint_, {.target = "/"});
+  if (reply.status == 404) return {};
+  expect_ok(endpoint_, reply);
+  return endpoint_.url() + "/#token=" + endpoint_.token;
+}
+
 PoolList Api::pools() const {
   return ask<PoolList>({.target = "/v1/pools"});
 }
