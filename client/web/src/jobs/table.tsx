@@ -86,7 +86,7 @@ function Heading({ column, filter }: { column: Column; filter: Filter }) {
   const direction = filter.descending ? 'descending' : 'ascending';
   const next = active && !filter.descending ? `-${column.key}` : column.key;
   return (
-    <span role="columnheader" aria-sort={active ? direction : 'none'} class={column.number ? 'number' : ''}>
+    <span role="columnheader" aria-sort={active ? direction : 'none'} class={`c-${column.key}${column.number ? ' number' : ''}`}>
       <button type="button" class="heading" onClick={() => adjust({ sort: next })}>
         {column.title}
         <span aria-hidden="true">{active ? (filter.descending ? ' ▾' : ' ▴') : ''}</span>

@@ -83,7 +83,7 @@ export function ScheduleView() {
       <h1 class="visually-hidden">Schedule</h1>
       <div class="controls">
         <label>
-          Run of job
+          Job
           <select value={String(item.job)} onChange={(event) => adjust({ run: event.currentTarget.value, zoom: undefined })}>
             {!ended.some((each) => each.id === item.job) && <option value={String(item.job)}>{item.job}</option>}
             {ended.slice(0, 500).map((each) => (
@@ -95,7 +95,7 @@ export function ScheduleView() {
         </label>
         {job && runsOf(job) > 1 && (
           <label>
-            number
+            run
             <input
               class="short"
               type="number"
