@@ -84,6 +84,9 @@ class Service {
   /// Deletes an ended job with its events and files.
   RemoveAnswer remove(JobId id);
   EventList events(JobId id, const EventQuery& query) { return store_.events(id, query); }
+  SeriesData series(JobId id, std::uint32_t run, const SeriesQuery& query) {
+    return store_.series(id, run, query);
+  }
   const JobFiles& files() const { return files_; }
 
   /// For Prometheus, as it is now.

@@ -29,16 +29,22 @@ ApiReply reply(unsigned status, const T& message, WireFormat format) {
   return reply;
 }
 
-std::uint64_t number(const Uri& uri, const std::string& name, std::uint64_t default_value,
-                     std::int64_t min, std::int64_t max) {
+std::optional<std::int64_t> number(const Uri& uri, const std::string& name, std::int64_t min,
+                                   std::int64_t max) {
   const auto at = uri.query.find(name);
-  if (at == uri.query.end()) return default_value;
+  if (at == uri.query.end()) return std::nullopt;
   const std::optional<std::int64_t> value = parse_integer(at->second);
   if (!value || *value < min || *value > max) {
     throw HttpFault(400, name + "=" + at->second + ": must be a whole number from " +
                              std::to_string(min) + " to " + std::to_string(max));
   }
-  return static_cast<std::uint64_t>(*value);
+  return value;
+}
+
+std::uint64_t number(const Uri& uri, const std::string& name, std::uint64_t default_value,
+                     std::int64_t min, std::int64_t max) {
+  return static_cast<std::uint64_t>(
+      number(uri, name, min, max).value_or(static_cast<std::int64_t>(default_value)));
 }
 
 template <class Enum, std::size_t N>
@@ -66,6 +72,19 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 4> kind_choices{
      {"log", EventKind::log},
      {"state", EventKind::state},
      {"run_state", EventKind::run_state}}};
+constexpr std::array<std::pair<std::string_view, Series>, 7> series_choices{
+    {{"objective", Series::objective},
+     {"last_stage_loss", Series::last_stage_loss},
+     {"gradient_norm_sq", Series::gradient_norm_sq},
+     {"gradient_norm_sq_mean", Series::gradient_norm_sq_mean},
+     {"bound", Series::bound},
+     {"gap", Series::gap},
+     {"validation", Series::validation}}};
+constexpr std::array<std::pair<std::string_view, XAxis>, 4> x_choices{
+    {{"tick", XAxis::tick},
+     {"updates", XAxis::updates},
+     {"microbatch", XAxis::microbatch},
+     {"index", XAxis::index}}};
 constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
     {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
 
@@ -84,6 +103,7 @@ std::string_view token_of(const ApiRequest& request) {
 }
 
 constexpr std::int64_t id_max = std::numeric_limits<JobId>::max();
+constexpr std::int64_t x_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
 
 }  // namespace
@@ -108,6 +128,11 @@ const std::vector<Api::Route>& Api::routes() {
        &Api::events},
       {"GET", {"v1", "jobs", "{id}", "runs"}, Access::token, {"from", "limit"}, &Api::runs},
       {"GET", {"v1", "jobs", "{id}", "runs", "{run}"}, Access::token, {}, &Api::run},
+      {"GET",
+       {"v1", "jobs", "{id}", "runs", "{run}", "series"},
+       Access::token,
+       {"series", "x", "from", "to", "buckets"},
+       &Api::series},
       {"GET", {"v1", "jobs", "{id}", "runs", "{run}", "files"}, Access::token, {}, &Api::files},
       {"GET",
        {"v1", "jobs", "{id}", "runs", "{run}", "files", "{name}"},
@@ -361,6 +386,27 @@ Run Api::existing_run(JobId id, std::uint32_t number) {
 
 ApiAnswer Api::run(const Call& call) {
   return reply(200, existing_run(call.job, call.run), call.format);
+}
+
+ApiAnswer Api::series(const Call& call) {
+  SeriesQuery query;
+  query.series = choice(call.uri, "series", series_choices).value_or(Series::objective);
+  query.x = choice(call.uri, "x", x_choices).value_or(XAxis::tick);
+  query.from = number(call.uri, "from", -x_max, x_max);
+  query.to = number(call.uri, "to", query.from.value_or(-x_max), x_max);
+  query.buckets = number(call.uri, "buckets", query.buckets, 1, 10'000);
+  const bool of_loss = query.series == Series::last_stage_loss;
+  if (query.x == (of_loss ? XAxis::updates : XAxis::microbatch)) {
+    throw HttpFault(400, of_loss ? "x=updates: the losses of the last stage have tick, microbatch "
+                                   "and index"
+                                 : "x=microbatch: only last_stage_loss has it; this series has "
+                                   "tick, updates and index");
+  }
+  if (call.run >= existing(call.job).progress.runs.total) {
+    throw HttpFault(404,
+                    "job " + std::to_string(call.job) + " has no run " + std::to_string(call.run));
+  }
+  return reply(200, service_.series(call.job, call.run, query), call.format);
 }
 
 /// The run's files are all there; refuses else.

@@ -93,6 +93,7 @@ class Api {
   ApiAnswer events(const Call& call);
   ApiAnswer runs(const Call& call);
   ApiAnswer run(const Call& call);
+  ApiAnswer series(const Call& call);
   ApiAnswer files(const Call& call);
   ApiAnswer file(const Call& call);
   ApiAnswer stream(const Call& call);

@@ -9,7 +9,7 @@ namespace pipewright {
 namespace {
 
 // Points of one row at most: what a reader decodes to get at one of them.
-constexpr std::size_t points_per_row_max = 4096;
+constexpr std::size_t points_per_row_max = 512;
 
 // In place of a run's number, of events that are the job's.
 constexpr std::int64_t no_run = -1;
@@ -75,6 +75,18 @@ constexpr const char* since_version_4 = R"(
   DROP INDEX jobs_by_key;
   CREATE UNIQUE INDEX jobs_by_key ON jobs(user, idempotency_key) WHERE idempotency_key IS NOT NULL;
   PRAGMA user_version = 4;)";
+
+constexpr const char* since_version_5 = R"(
+  ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE point_summaries(
+    job INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    series INTEGER NOT NULL,
+    first_index INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY(job, run, series, first_index)) WITHOUT ROWID;
+  PRAGMA user_version = 5;)";
 
 constexpr const char* job_columns =
     "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
@@ -173,11 +185,13 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
   database_.execute("PRAGMA journal_mode = WAL");
   database_.execute("PRAGMA synchronous = FULL");
   const std::int64_t version = database_.pragma("user_version");
-  if (version == 0 || version == 2 || version == 3) {
+  if (version == 0 || (version >= 2 && version < schema_version)) {
     sqlite::Transaction transaction(database_);
     if (version == 0) database_.execute(schema);
     if (version < 3) database_.execute(since_version_3);
-    database_.execute(since_version_4);
+    if (version < 4) database_.execute(since_version_4);
+    database_.execute(since_version_5);
+    summarize_all();
     transaction.commit();
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +
@@ -204,7 +218,7 @@ std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::uint32_t 
   const Event queued{.sequence = 1,
                      .time_unix_ms = now_unix_ms,
                      .what = StateChange{.state = JobState::queued, .message = {}, .attempt = 0}};
-  insert_events(id, {&queued, 1});
+  insert_events(id, {&queued, 1}, {});
   transaction.commit();
   return id;
 }
@@ -230,7 +244,12 @@ void Store::write(std::span<const JobWrite> writes) {
               std::int64_t{write.record->next_run})
         .run();
     write_runs(write.runs);
-    insert_events(job.id, write.events);
+    PointCounts points;
+    for (const RunRecord* run : write.runs) points[run->run.number] = run->point_count;
+    for (const Event& event : write.events) {
+      if (kind_of(event) == EventKind::point) --points[event.run];
+    }
+    insert_events(job.id, write.events, std::move(points));
   }
   transaction.commit();
 }
@@ -254,7 +273,8 @@ void Store::write_runs(std::span<const RunRecord* const> runs) {
   }
 }
 
-void Store::insert_events(std::uint32_t id, std::span<const Event> events) {
+/// `points`: as it was before these events.
+void Store::insert_events(std::uint32_t id, std::span<const Event> events, PointCounts points) {
   sqlite::Statement insert(database_,
                            "INSERT INTO events(job, run, first_sequence, last_sequence, kind, data)"
                            " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
@@ -276,6 +296,12 @@ void Store::insert_events(std::uint32_t id, std::span<const Event> events) {
               static_cast<std::int64_t>(row.back().sequence), static_cast<std::int64_t>(kind),
               sqlite::Blob{data})
         .run();
+    if (kind == EventKind::point) {
+      std::uint64_t& stored = points[row.front().run];
+      add_summaries(id, row.front().run, stored, static_cast<std::int64_t>(row.back().sequence),
+                    data);
+      stored += count;
+    }
     events = events.subspan(count);
   }
 }
@@ -300,8 +326,9 @@ std::optional<std::uint32_t> Store::find_key(const Submission& by) {
 
 void Store::remove(std::uint32_t id) {
   sqlite::Transaction transaction(database_);
-  for (const char* sql : {"DELETE FROM events WHERE job=?1", "DELETE FROM runs WHERE job=?1",
-                          "DELETE FROM jobs WHERE id=?1"}) {
+  for (const char* sql :
+       {"DELETE FROM point_summaries WHERE job=?1", "DELETE FROM events WHERE job=?1",
+        "DELETE FROM runs WHERE job=?1", "DELETE FROM jobs WHERE id=?1"}) {
     sqlite::Statement(database_, sql).bind(std::int64_t{id}).run();
   }
   transaction.commit();

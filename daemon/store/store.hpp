@@ -14,6 +14,7 @@
 
 #include "daemon/store/sqlite.hpp"
 #include "proto/codec/api.hpp"
+#include "proto/codec/series.hpp"
 
 namespace pipewright {
 
@@ -67,9 +68,16 @@ struct ListQuery {
   std::optional<JobState> state;
 };
 
+struct SeriesQuery {
+  Series series = Series::objective;
+  XAxis x = XAxis::tick;
+  std::optional<std::int64_t> from, to;  // both included; else all
+  std::size_t buckets = 2000;  // at most; no more than twice as many points come as they are
+};
+
 class Store {
  public:
-  static constexpr std::int64_t schema_version = 4;
+  static constexpr std::int64_t schema_version = 5;
 
   explicit Store(const std::filesystem::path& file);
 
@@ -117,9 +125,21 @@ class Store {
   void set_summary(std::uint32_t id, std::string_view json);
 
   EventList events(std::uint32_t id, const EventQuery& query);
+  /// One series of a run, down-sampled. Its time does not grow with the length of the run, but for
+  /// a summary of every few hundred points.
+  SeriesData series(std::uint32_t id, std::uint32_t run, const SeriesQuery& query);
 
  private:
-  void insert_events(std::uint32_t id, std::span<const Event> events);
+  /// The number of points that a run has stored, by its number.
+  using PointCounts = std::map<std::uint32_t, std::uint64_t>;
+
+  void insert_events(std::uint32_t id, std::span<const Event> events, PointCounts points);
+  /// Of a row of points that has been or will be stored; the run's points before it number
+  /// `first_point`.
+  void add_summaries(std::uint32_t id, std::uint32_t run, std::uint64_t first_point,
+                     std::int64_t sequence, std::string_view blob);
+  std::int64_t points_of_series(std::uint32_t id, std::uint32_t run, Series series);
+  void summarize_all();
   void write_runs(std::span<const RunRecord* const> runs);
 
   sqlite::Database database_;

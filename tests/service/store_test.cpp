@@ -317,10 +317,13 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 4"));
+              HasSubstr("schema 1; this one knows 5"));
 }
 
 TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
+  constexpr const char* to_version_4 =
+      "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority;"
+      "PRAGMA user_version = 4;";
   constexpr const char* to_version_3 =
       "DROP INDEX jobs_by_key; ALTER TABLE jobs DROP COLUMN user;"
       "CREATE UNIQUE INDEX jobs_by_key ON jobs(idempotency_key) WHERE idempotency_key IS NOT NULL;"
@@ -334,6 +337,7 @@ TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
     store.reset();
     {
       sqlite::Database database(file());
+      database.execute(to_version_4);
       database.execute(to_version_3);
       if (even_older) database.execute(to_version_2);
     }
