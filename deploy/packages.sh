@@ -16,6 +16,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang-format
   slurmctld slurmd slurm-client munge prometheus
+  chromium fonts-dejavu-core
 )
 
 # What `pipewright plot` runs, if it is used.
@@ -82,6 +83,20 @@ install_packages() {
   apt_get update || fail "apt-get update failed: is there a network?"
   apt_get install --yes --no-install-recommends "${missing[@]}" ||
     fail "apt-get could not install: ${missing[*]} (they are Debian 12's names)"
+}
+
+# install_page_packages ROOT: what the web page is built from. Node and npm come from the distribution
+# only where there are none; their packages are those of client/web/package-lock.json.
+install_page_packages() {
+  local node=()
+  command -v node >/dev/null || node+=(nodejs)
+  command -v npm >/dev/null || node+=(npm)
+  if [ ${#node[@]} -gt 0 ]; then install_packages "${node[@]}"; fi
+  # npm notes there what it has installed.
+  local noted=$1/client/web/node_modules/.package-lock.json
+  if [ "$noted" -nt "$1/client/web/package-lock.json" ]; then return; fi
+  say "Packages of the web page: npm ci"
+  (cd "$1/client/web" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null)
 }
 
 # prepare_build ROOT: ccache then knows a file again in another build folder; one compiler per core.

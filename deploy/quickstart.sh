@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 prepare_build "$PWD"
 
 install_packages "${build_packages[@]}"
+install_page_packages "$PWD" || say "The web page is left out: its packages could not be fetched"
 
 say "Building (some minutes the first time)"
 # A build folder with tests keeps them.
@@ -33,6 +34,7 @@ status=0
 cat <<TEXT
 
 == What next
+  $bin/pipewright web                                      the link to the web page with all of this
   $bin/pipewright list                                     the jobs so far
   $bin/pipewright show $pipedream                                   all about one of them
   $bin/pipewright export $pipedream --out results                  its files

@@ -106,6 +106,7 @@ log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
 
 install_packages "${build_packages[@]}" "${test_packages[@]}" "${figure_packages[@]}"
+install_page_packages "$PWD" || fail "npm could not install the packages of client/web: is there a network?"
 check_format
 # On top of what a quickstart may have configured without tests.
 configure "$preset" -D PIPEWRIGHT_TESTS=ON

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvOf } from 'page/curves/export';
 import { formatPairs, parseItem, parseItems, parsePairs } from 'page/curves/items';
-import { append, emptyLine, indexBefore, lineOf, nearestIndex, scaledX, type Line } from 'page/curves/line';
+import { append, emptyLine, indexBefore, lineOf, mappedX, nearestIndex, type Line } from 'page/curves/line';
+import { ascending, proportional, timeMapping } from 'page/curves/mapping';
 import { bandOf, smoothed, studentT975 } from 'page/curves/smooth';
 import { parseSettings, smoothingWidth } from 'page/curves/settings';
 import type { SeriesBucket, SeriesData } from 'page/lib/wire';
@@ -68,7 +69,7 @@ test('places are found in a line', () => {
 });
 
 test('another unit of x moves the faults too', () => {
-  const scaled = scaledX(line([1, 2], [1, NaN]), 2, 10);
+  const scaled = mappedX(line([1, 2], [1, NaN]), (x) => 2 * x + 10);
   assert.deepEqual(scaled.xs, [12, 14]);
   assert.deepEqual(scaled.faults, [{ x: 14, y: 1 }]);
 });
@@ -146,4 +147,23 @@ test('CSV quotes names, and numbers read back', () => {
   const base = { key: '1', color: '', dash: [], width: 1, alpha: 1, aside: false, faults: [] };
   const text = csvOf([{ ...base, label: 'a "b", c', xs: [1, 2, 3], ys: [0.1, NaN, 1e-300] }], 'tick', 'objective', (x) => x > 1);
   assert.equal(text, 'curve,tick,objective\n"a ""b"", c",2,nan\n"a ""b"", c",3,1e-300\n');
+});
+
+test('updates and microbatches go side by side', () => {
+  const progress = { ticks_done: '0', ticks_total: '0', updates_done: '0', updates_total: '800', microbatches_done: '0', microbatches_total: '400' };
+  const map = proportional('microbatch', 'objective', progress);
+  assert.deepEqual([map.forth(800), map.back(400)], [400, 800]);
+  assert.equal(proportional('updates', 'last_stage_loss', progress).forth(400), 800);
+  assert.equal(proportional('updates', 'objective', progress).forth(7), 7);
+  assert.equal(proportional('microbatch', 'objective', undefined).forth(7), 7);
+});
+
+test('wall time lies between the moments that are known', () => {
+  const map = timeMapping(ascending([{ tick: 100, timeMs: 6000 }, { tick: 0, timeMs: 2000 }]), 1000);
+  assert.deepEqual([0, 25, 100, 500].map(map.forth), [1, 2, 5, 5]);
+  assert.deepEqual([1, 2, 5, 9].map(map.back), [0, 25, 100, 100]);
+  assert.deepEqual(ascending([{ tick: 3, timeMs: 50 }, { tick: 9, timeMs: 50 }, { tick: 12, timeMs: 40 }]), [{ tick: 9, timeMs: 50 }]);
+  const two = timeMapping([{ tick: 5, timeMs: 1000 }, { tick: 5, timeMs: 1200 }, { tick: 9, timeMs: 2000 }], 0);
+  assert.equal(two.forth(9), 2);
+  assert.equal(two.forth(7), 1.6);
 });

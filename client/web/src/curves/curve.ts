@@ -7,8 +7,8 @@ import { allRuns, formatSwept, groupRuns } from '../lib/runs';
 import { isFinal, num, stateOf, type Job, type Progress, type Run, type Series, type State } from '../lib/wire';
 import type { StreamStatus } from '../lib/stream';
 import type { Item } from './items';
-import type { Line, XAxis } from './line';
-import { scaledX } from './line';
+import { mappedX, type Line, type XAxis } from './line';
+import { ascending, identity, momentsOf, proportional, storedAxis, timeMapping, type Mapping, type Moment } from './mapping';
 import { bandOf, smoothed, type Band } from './smooth';
 import { SeriesSource, type Range } from './source';
 
@@ -33,28 +33,13 @@ const metaIntervalMs = 4000;
 /// More seeds than these are left out of a band, which then says so.
 const bandRunsMax = 32;
 
-/// The axis to ask the server for, and by what its x is multiplied (objectives are counted in updates,
-/// losses in microbatches; a run has a fixed number of both).
-export function axisFor(axis: XAxis, series: Series): XAxis {
-  const own: XAxis = series === 'last_stage_loss' ? 'microbatch' : 'updates';
-  return axis === 'updates' || axis === 'microbatch' ? own : axis;
-}
-
-function factorFor(axis: XAxis, series: Series, progress: Progress | undefined): number {
-  const asked = axisFor(axis, series);
-  if (asked === axis || !progress) return 1;
-  const updates = num(progress.updates_total);
-  const microbatches = num(progress.microbatches_total);
-  if (!(updates > 0 && microbatches > 0)) return 1;
-  return axis === 'microbatch' ? microbatches / updates : updates / microbatches;
-}
-
 export class Curve {
   readonly meta = signal<Meta | null>(null);
   readonly fault = signal('');
   readonly remark = signal('');
   private sources: SeriesSource[] = [];
   private bounds: SeriesSource[] = [];
+  private moments: Moment[] = [];
   private readonly sourcesChanged = signal(0);
   private closed = false;
   private timer = 0;
@@ -83,8 +68,8 @@ export class Curve {
   }
 
   look(range: Range | null): void {
-    const scale = this.scale();
-    const inverse = range && { from: (range.from - scale.offset) / scale.factor, to: (range.to - scale.offset) / scale.factor };
+    const { back } = this.mapping();
+    const inverse = range && { from: back(range.from), to: back(range.to) };
     for (const source of [...this.sources, ...this.bounds]) source.look(inverse);
   }
 
@@ -94,9 +79,10 @@ export class Curve {
 
   /// `smoothing` is the width of the smoothing in x.
   draw(smoothing: number): Drawn {
-    const { factor, offset } = this.scale();
-    const lines = this.sources.map((source) => scaledX(source.line(), factor, offset));
-    const bound = this.bounds[0] && scaledX(this.bounds[0].line(), factor, offset);
+    const mapping = this.mapping();
+    const shown = (source: SeriesSource) => (mapping === identity ? source.line() : mappedX(source.line(), mapping.forth));
+    const lines = this.sources.map(shown);
+    const bound = this.bounds[0] && shown(this.bounds[0]);
     const rest = bound && bound.xs.length > 0 ? { bound } : {};
     if (this.item.group !== undefined) {
       const band = bandOf(lines.map((line) => smoothed(line, smoothing)));
@@ -106,18 +92,20 @@ export class Curve {
     return smoothing > 0 ? { line: smoothed(raw, smoothing), raw, ...rest } : { line: raw, ...rest };
   }
 
-  private scale(): { factor: number; offset: number } {
+  private mapping(): Mapping {
     const meta = this.meta.value;
-    // The server counts in milliseconds since 1970, the page in seconds since the run began.
-    if (this.axis === 'time') return { factor: 1e-3, offset: -(meta?.startedMs ?? 0) / 1000 };
-    return { factor: factorFor(this.axis, this.series, meta?.progress), offset: 0 };
+    if (this.axis !== 'time') return proportional(this.axis, this.series, meta?.progress);
+    const live = this.sources[0]?.moments ?? [];
+    const startedMs = meta?.startedMs ?? 0;
+    return timeMapping(ascending([{ tick: 0, timeMs: startedMs }, ...this.moments, ...live]), startedMs);
   }
 
   private async begin(): Promise<void> {
     try {
       const runs = await this.loadMeta();
+      if (this.axis === 'time') await this.loadMoments(runs[0] ?? 0);
       if (this.closed) return;
-      const asked = axisFor(this.axis, this.series);
+      const asked = storedAxis(this.axis, this.series);
       const source = (run: number, series: Series) => new SeriesSource(this.item.job, run, series, asked);
       this.sources = runs.map((run) => source(run, this.series));
       if (this.series === 'gradient_norm_sq_mean') this.bounds = runs.slice(0, 1).map((run) => source(run, 'bound'));
@@ -126,6 +114,12 @@ export class Curve {
       this.fault.value = messageOf(error);
       if (!this.closed) this.timer = window.setTimeout(() => void this.begin(), metaIntervalMs);
     }
+  }
+
+  private async loadMoments(run: number): Promise<void> {
+    await refreshJob(this.item.job);
+    const last = num(jobs.peek().get(this.item.job)?.last_sequence);
+    this.moments = await momentsOf(this.item.job, run, last);
   }
 
   /// The numbers of the runs that are drawn.

@@ -56,7 +56,7 @@ function LegendEntry({ entry, actions }: { entry: Entry; actions: LegendActions 
         class="rename"
         aria-label={`Name of curve ${key}`}
         title={entry.label}
-        value={entry.label}
+        value={entry.name}
         onChange={(event) => actions.rename(key, event.currentTarget.value.trim())}
       />
       <button
@@ -71,6 +71,7 @@ function LegendEntry({ entry, actions }: { entry: Entry; actions: LegendActions 
       <button type="button" class="quiet" aria-label={`Take ${entry.label} away`} onClick={() => actions.remove(key)}>
         ✕
       </button>
+      {meta?.detail && <div class="sub">{meta.detail}</div>}
       <div class="facts-line">
         <a href={formatRoute('jobs', { job: String(curve.item.job) })}>job {key}</a>
         {meta && <StateMark state={meta.state} />}

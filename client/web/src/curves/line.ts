@@ -67,27 +67,19 @@ export function lineOf(data: SeriesData): Line {
   return line;
 }
 
-export function xOf(point: Point, axis: XAxis, timeMs: number): number {
-  switch (axis) {
-    case 'tick':
-      return num(point.tick);
-    case 'updates':
-      return num(point.updates);
-    case 'microbatch':
-      return num(point.microbatch);
-    case 'time':
-      return timeMs / 1000;
-  }
+/// Those that the server knows.
+export type StoredAxis = Exclude<XAxis, 'time'>;
+
+export function xOf(point: Point, axis: StoredAxis): number {
+  return num(point[axis]);
 }
 
 /// A copy with other values of x.
-export function scaledX(line: Line, factor: number, offset = 0): Line {
-  if (factor === 1 && offset === 0) return line;
-  const scale = (x: number) => x * factor + offset;
+export function mappedX(line: Line, map: (x: number) => number): Line {
   return {
     ...line,
-    xs: line.xs.map(scale),
-    faults: line.faults.map((fault) => ({ ...fault, x: scale(fault.x) })),
+    xs: line.xs.map(map),
+    faults: line.faults.map((fault) => ({ ...fault, x: map(fault.x) })),
   };
 }
 

@@ -11,6 +11,8 @@ import type { Range } from './source';
 
 export interface Entry {
   curve: Curve;
+  /// What it is called, and that with what tells it from others of its job.
+  name: string;
   label: string;
   color: string;
   colorIndex: number;
@@ -103,9 +105,11 @@ export class CurveSet {
       const colorIndex = settings.colors.get(key) ?? i;
       const plain = curve.draw(0);
       const width = smoothingWidth(settings.smoothing, lengthOf(plain.line));
+      const own = settings.names.get(key);
       return {
         curve,
-        label: settings.names.get(key) ?? (meta ? [meta.name, meta.detail].filter(Boolean).join(' · ') : `job ${key}`),
+        name: own ?? meta?.name ?? `job ${key}`,
+        label: own ?? (meta ? [meta.name, meta.detail].filter(Boolean).join(' · ') : `job ${key}`),
         color: colorOf(colorIndex, isDark()),
         colorIndex,
         dash: dashOf(colorIndex),

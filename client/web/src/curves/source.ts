@@ -4,7 +4,8 @@ import { signal } from '@preact/signals';
 import { ApiError, get, messageOf } from '../lib/api';
 import { num, seriesOf, type Job, type JobEvent, type Series, type SeriesData } from '../lib/wire';
 import { subscribe, type FeedUser, type Subscription } from './feed';
-import { append, emptyLine, inOrder, lineOf, xOf, type Line, type XAxis } from './line';
+import { append, emptyLine, inOrder, lineOf, xOf, type Line, type StoredAxis } from './line';
+import type { Moment } from './mapping';
 
 const bucketsMax = 1500;
 /// So many live points are kept as they came; then the whole is asked for anew.
@@ -27,6 +28,8 @@ export class SeriesSource implements FeedUser {
   readonly version = signal(0);
   readonly fault = signal('');
   readonly loading = signal(true);
+  /// When the live points came.
+  readonly moments: Moment[] = [];
   private overview: SeriesData | null = null;
   private detail: { range: Range; data: SeriesData } | null = null;
   private wanted: Range | null = null;
@@ -40,7 +43,7 @@ export class SeriesSource implements FeedUser {
     readonly job: number,
     readonly run: number,
     readonly series: Series,
-    readonly axis: XAxis,
+    readonly axis: StoredAxis,
   ) {
     void this.load();
   }
@@ -97,7 +100,9 @@ export class SeriesSource implements FeedUser {
       const sequence = num(event.sequence);
       const last = this.tail[this.tail.length - 1];
       if (sequence < after || (last && sequence <= last.sequence)) continue;
-      this.tail.push({ sequence, x: xOf(point, this.axis, num(event.time_unix_ms)), y: num(point.value) });
+      this.tail.push({ sequence, x: xOf(point, this.axis), y: num(point.value) });
+      const timeMs = num(event.time_unix_ms);
+      if (this.moments[this.moments.length - 1]?.timeMs !== timeMs) this.moments.push({ tick: num(point.tick), timeMs });
       news = true;
     }
     if (!news) return;
