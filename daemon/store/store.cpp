@@ -393,10 +393,10 @@ JobList Store::list(const ListQuery& query) {
       break;
     }
     Job job = record_from(select).job;
-    job.summary_json.clear();
     if (job.progress.runs.total == 1) {
       if (const auto run = find_run(job.id, 0)) show_run(job, run->run);
     }
+    job.summary_json.clear();  // lists are short
     job.spec = spec_from(select.blob(job_column_count));
     list.jobs.push_back(std::move(job));
   }

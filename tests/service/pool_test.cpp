@@ -61,6 +61,9 @@ TEST_F(PoolTest, ARunGoesThroughItsStates) {
   EXPECT_EQ(job.state, JobState::succeeded) << "it is in the store when it is acknowledged";
   EXPECT_EQ(job.message, "diverged at tick 9");
   EXPECT_EQ(job.summary_json, "{\"job\": 1}");
+  EXPECT_EQ(decode<JobList>(client.get("/v1/jobs").body, WireFormat::json).jobs.at(0).summary_json,
+            "")
+      << "lists are short";
   EXPECT_EQ(job.progress.ticks_total, 10);
   EXPECT_EQ(job.objective_last, some_points(8, 1)[0].value);
   EXPECT_EQ(job.attempt, 1u);

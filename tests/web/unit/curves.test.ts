@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvOf } from 'page/curves/export';
 import { formatPairs, parseItem, parseItems, parsePairs } from 'page/curves/items';
-import { append, emptyLine, indexBefore, lineOf, mappedX, nearestIndex, type Line } from 'page/curves/line';
+import { append, emptyLine, extended, indexBefore, lineOf, mappedX, nearestIndex, type Line } from 'page/curves/line';
 import { ascending, proportional, timeMapping } from 'page/curves/mapping';
 import { bandOf, smoothed, studentT975 } from 'page/curves/smooth';
 import { parseSettings, smoothingWidth } from 'page/curves/settings';
@@ -51,6 +51,11 @@ test('a bucket without finite values is a gap, and one that ends finite shows th
   const healed = lineOf(data({ raw: false, buckets: [bucket({}), bucket({ begin: '10', not_finite: '1', min_x: '12', max_x: '14', last_x: '19' })] }));
   assert.deepEqual(healed.faults, [{ x: 10, y: 2 }]);
   assert.equal(healed.ys[healed.ys.length - 1], 2);
+});
+
+test('live points go on behind a line, or between its last ones', () => {
+  assert.deepEqual(extended(line([1, 2], [1, 2]), [{ x: 4, y: 4 }, { x: 3, y: 3 }]).xs, [1, 2, 3, 4]);
+  assert.deepEqual(extended(line([1, 3], [1, 3]), [{ x: 2, y: 2 }, { x: 4, y: 4 }]).ys, [1, 2, 3, 4]);
 });
 
 test('a gap is told once, however long', () => {

@@ -57,7 +57,7 @@ export class Curve {
     this.version = computed(() => this.sourcesChanged.value + all().reduce((sum, each) => sum + each.version.value, 0));
     this.loading = computed(() => this.sourcesChanged.value === 0 || this.sources.some((each) => each.loading.value));
     this.sourceFault = computed(() => (void this.sourcesChanged.value, this.sources.find((each) => each.fault.value)?.fault.value ?? ''));
-    this.status = computed(() => (void this.version.value, this.sources[0]?.status?.value ?? 'connecting'));
+    this.status = computed(() => (void this.version.value, this.sources[0]?.status.value ?? 'connecting'));
     void this.begin();
   }
 

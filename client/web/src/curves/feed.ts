@@ -1,29 +1,36 @@
 // The live points of jobs: one stream per job, however many of its runs are drawn.
-import { signal } from '@preact/signals';
+import { signal, type ReadonlySignal } from '@preact/signals';
 import { keepJob } from '../jobs/store';
 import { JobStream, type StreamListener, type StreamStatus } from '../lib/stream';
 import type { Job, JobEvent } from '../lib/wire';
 
 export interface FeedUser {
-  /// In the order of their sequence numbers; those that the user has asked from on and perhaps some before.
+  /// In the order of their sequence numbers. Some may come again when others need them again.
   onEvents(events: JobEvent[]): void;
   onJob(job: Job, ended: boolean): void;
 }
 
-class Feed implements StreamListener {
+class Channel implements StreamListener {
   readonly users = new Set<FeedUser>();
   readonly status = signal<StreamStatus>('connecting');
-  private stream: JobStream;
-  private unsubscribe: () => void;
+  private stream: JobStream | null = null;
+  private from = Infinity;
+  private unsubscribe: () => void = () => {};
 
-  constructor(job: number, from: number) {
-    this.stream = new JobStream(job, from, this);
+  constructor(private readonly job: number) {}
+
+  /// A stream that began later begins again there.
+  need(from: number): void {
+    if (from >= this.from) return;
+    this.close();
+    this.from = from;
+    this.stream = new JobStream(this.job, from, this);
     this.unsubscribe = this.stream.status.subscribe((status) => (this.status.value = status));
   }
 
   close(): void {
     this.unsubscribe();
-    this.stream.close();
+    this.stream?.close();
   }
 
   onEvents(events: JobEvent[]): void {
@@ -36,39 +43,29 @@ class Feed implements StreamListener {
   }
 }
 
-interface Shared {
-  feed: Feed;
-  from: number;
-}
-const feeds = new Map<number, Shared>();
+const channels = new Map<number, Channel>();
 
 export interface Subscription {
-  status: Feed['status'];
+  status: ReadonlySignal<StreamStatus>;
+  /// All events from this sequence number on are needed.
+  need(from: number): void;
   end(): void;
 }
 
-/// Events of the job from the sequence number on. A stream that began later begins again there.
-export function subscribe(job: number, from: number, user: FeedUser): Subscription {
-  let shared = feeds.get(job);
-  if (!shared || from < shared.from) {
-    const users = shared?.feed.users ?? new Set<FeedUser>();
-    shared?.feed.close();
-    shared = { feed: new Feed(job, from), from };
-    for (const other of users) shared.feed.users.add(other);
-    feeds.set(job, shared);
-  }
-  shared.feed.users.add(user);
+/// Who joins before asking the store misses nothing: what a stream has sent before was in the store, and
+/// what it sends from now on comes to the user.
+export function join(job: number, user: FeedUser): Subscription {
+  const channel = channels.get(job) ?? new Channel(job);
+  channels.set(job, channel);
+  channel.users.add(user);
   return {
-    get status() {
-      return feeds.get(job)?.feed.status ?? signal<StreamStatus>('ended');
-    },
+    status: channel.status,
+    need: (from) => channel.need(from),
     end() {
-      const now = feeds.get(job);
-      if (!now) return;
-      now.feed.users.delete(user);
-      if (now.feed.users.size > 0) return;
-      now.feed.close();
-      feeds.delete(job);
+      channel.users.delete(user);
+      if (channel.users.size > 0) return;
+      channel.close();
+      if (channels.get(job) === channel) channels.delete(job);
     },
   };
 }

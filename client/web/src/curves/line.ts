@@ -67,6 +67,20 @@ export function lineOf(data: SeriesData): Line {
   return line;
 }
 
+/// The line with points that came after it, which may lie before its end all the same.
+export function extended(line: Line, points: { x: number; y: number }[]): Line {
+  const later = inOrder(points);
+  const end = line.xs[line.xs.length - 1] ?? -Infinity;
+  if (later.length > 0 && (later[0] as { x: number }).x < end) {
+    const all = [...line.xs.map((x, i) => ({ x, y: line.ys[i] as number })), ...later];
+    line = { ...emptyLine(), raw: line.raw };
+    for (const point of inOrder(all)) append(line, point.x, point.y);
+    return line;
+  }
+  for (const point of later) append(line, point.x, point.y);
+  return line;
+}
+
 /// Those that the server knows.
 export type StoredAxis = Exclude<XAxis, 'time'>;
 

@@ -3,8 +3,8 @@
 import { signal } from '@preact/signals';
 import { ApiError, get, messageOf } from '../lib/api';
 import { num, seriesOf, type Job, type JobEvent, type Series, type SeriesData } from '../lib/wire';
-import { subscribe, type FeedUser, type Subscription } from './feed';
-import { append, emptyLine, inOrder, lineOf, xOf, type Line, type StoredAxis } from './line';
+import { join, type FeedUser, type Subscription } from './feed';
+import { emptyLine, extended, lineOf, xOf, type Line, type StoredAxis } from './line';
 import type { Moment } from './mapping';
 
 const bucketsMax = 1500;
@@ -34,7 +34,7 @@ export class SeriesSource implements FeedUser {
   private detail: { range: Range; data: SeriesData } | null = null;
   private wanted: Range | null = null;
   private tail: LivePoint[] = [];
-  private subscription: Subscription | null = null;
+  private readonly subscription: Subscription;
   private closed = false;
   private timer = 0;
   private asked = 0;
@@ -45,17 +45,18 @@ export class SeriesSource implements FeedUser {
     readonly series: Series,
     readonly axis: StoredAxis,
   ) {
+    this.subscription = join(job, this);
     void this.load();
   }
 
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
-    this.subscription?.end();
+    this.subscription.end();
   }
 
   get status() {
-    return this.subscription?.status;
+    return this.subscription.status;
   }
 
   /// How many points the run has.
@@ -68,12 +69,11 @@ export class SeriesSource implements FeedUser {
     const { wanted, detail } = this;
     const zoomed = wanted && detail && detail.range.from <= wanted.from && detail.range.to >= wanted.to;
     const data = zoomed ? detail.data : this.overview;
-    const line = data ? lineOf(data) : emptyLine();
-    const after = data ? num(data.next_sequence) : 0;
+    if (!data) return emptyLine();
+    const after = num(data.next_sequence);
     const last = zoomed ? detail.range.to : Infinity;
     const live = this.tail.filter((point) => point.sequence >= after && point.x <= last);
-    for (const point of inOrder(live)) append(line, point.x, point.y);
-    return line;
+    return extended(lineOf(data), live);
   }
 
   /// The range of x that is in sight, null for all: what is down-sampled there comes in more detail.
@@ -91,8 +91,7 @@ export class SeriesSource implements FeedUser {
   }
 
   onEvents(events: JobEvent[]): void {
-    if (!this.overview) return;
-    const after = num(this.overview.next_sequence);
+    const after = this.overview ? num(this.overview.next_sequence) : 0;
     let news = false;
     for (const event of events) {
       const point = event.point;
@@ -130,8 +129,9 @@ export class SeriesSource implements FeedUser {
       if (this.closed || number !== this.asked) return;
       const after = num(data.next_sequence);
       this.overview = data;
+      this.detail = null;
       this.tail = this.tail.filter((point) => point.sequence >= after);
-      this.subscription ??= subscribe(this.job, after, this);
+      this.subscription.need(after);
       this.fault.value = '';
       this.loading.value = false;
       this.version.value++;
