@@ -80,6 +80,7 @@ struct Daemon::Impl {
     LocalPoolOptions pool;
     pool.ranks = options.local_ranks;
     pool.worker = worker_program();
+    pool.silence_max_s = options.local_silence_max_s;
     pool.daemon_url = url;
     pool.token_file = data.token_file();
     pool.log_file = data.pool_log();
@@ -97,7 +98,7 @@ struct Daemon::Impl {
     asio::steady_timer timer(*io);
     error_code ec;
     while (true) {
-      if (local_pool) local_pool->tick(Clock::now());
+      if (local_pool) watch_local_pool(Clock::now());
       try {
         service.tick();
       } catch (const Error& error) {
@@ -106,6 +107,13 @@ struct Daemon::Impl {
       timer.expires_after(tick_interval);
       co_await timer.async_wait(into(ec));
     }
+  }
+
+  void watch_local_pool(Clock::time_point now) {
+    if (service.local_pool_works()) local_pool->note_work();
+    // At once, for mpirun takes its time. At the end of the daemon it gets that.
+    if (service.local_pool_has_left() && !ending) local_pool->replace(now);
+    local_pool->tick(now);
   }
 
   /// The ends of runs wait a little for others: what makes one last costs as much as for many.

@@ -18,8 +18,9 @@ std::filesystem::path default_page_dir();
 struct DaemonOptions {
   std::filesystem::path data_dir;
   std::string listen = "127.0.0.1";
-  std::uint16_t port = 7070;                            // 0: any that is free
-  int local_ranks = 0;                                  // 0: no local pool
+  std::uint16_t port = 7070;        // 0: any that is free
+  int local_ranks = 0;              // 0: no local pool
+  double local_silence_max_s = 30;  // of its ranks: see pipewright-worker --silence-max
   std::filesystem::path page_dir = default_page_dir();  // need not be there: no page then
   ServiceLimits service = {};
   NetLimits net = {};

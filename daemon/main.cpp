@@ -42,6 +42,12 @@ int main(int argc, char** argv) {
                  "themselves")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  app.add_option("--silence-max", options.local_silence_max_s,
+                 "Seconds without a word of one of these ranks after which it is taken for lost; "
+                 "longer than any action takes")
+      ->check(CLI::Range(0.1, 86'400.0))
+      ->capture_default_str()
+      ->type_name("SECONDS");
   std::int64_t keep_days = 0;
   app.add_option("--keep-days", keep_days,
                  "Delete jobs that ended so many days ago; 0: none for their age")

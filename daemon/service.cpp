@@ -364,7 +364,9 @@ void Service::perform(const jobs::Effect& effect) {
     outgoing_.emplace_back(end->pool, DaemonFrame(RunEndStored{end->run}));
   } else if (const auto* drop = std::get_if<jobs::DropPool>(&effect)) {
     const auto pool = pools_.extract(drop->pool);
-    if (!pool.empty()) pool.mapped().port->close(drop->reason);
+    if (pool.empty()) return;
+    pool.mapped().port->close(drop->reason);
+    local_pool_left_ = local_pool_left_ || pool.mapped().info.local;
   }
 }
 

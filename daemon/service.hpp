@@ -123,6 +123,10 @@ class Service {
   std::chrono::milliseconds heartbeat_interval() const { return limits_.queue.heartbeat_interval; }
   /// The name under which a pool of this machine will attach, for pools().
   void expect_local_pool(std::string name) { local_pool_ = std::move(name); }
+  /// It has runs.
+  bool local_pool_works() const;
+  /// True once after it has left, or was dropped.
+  bool local_pool_has_left() { return std::exchange(local_pool_left_, false); }
 
   /// `wake` is called when runs have ended and is to lead to a commit() within a few
   /// milliseconds: the ends of several runs then share what makes them last.
@@ -189,6 +193,7 @@ class Service {
   std::map<RunKey, std::string> file_faults_;
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first
   std::string local_pool_;
+  bool local_pool_left_ = false;
   std::string closing_;
   std::string store_fault_;                    // the last one that was logged
   std::optional<jobs::Queue::Time> retained_;  // when that was looked at last

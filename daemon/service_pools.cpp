@@ -83,7 +83,7 @@ void Service::on_frame(PoolId pool, const PoolFrame& frame) {
         } else if constexpr (std::is_same_v<Frame, PoolGoodbye>) {
           const std::string reason =
               "the pool left" + (what.reason.empty() ? "" : ": " + what.reason);
-          remove(pool, reason, jobs::PoolLeft{pool, reason});
+          remove(pool, reason, jobs::PoolLeft{pool, reason, what.lost});
         } else if constexpr (!std::is_same_v<Frame, Heartbeat>) {
           on_run_frame(pool, what);
         }
@@ -99,8 +99,17 @@ void Service::remove(PoolId pool, const std::string& reason, const jobs::Input& 
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
   spdlog::info("pool gone name={} reason=\"{}\"", gone.mapped().info.name, reason);
+  local_pool_left_ = local_pool_left_ || gone.mapped().info.local;
   if (!ended_.empty()) flush();  // those runs are not lost
   put(input);
+}
+
+bool Service::local_pool_works() const {
+  return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
+    const std::vector<JobId> jobs = queue_.rank_jobs(pool.first);
+    return pool.second.info.local &&
+           std::any_of(jobs.begin(), jobs.end(), [](JobId job) { return job != 0; });
+  });
 }
 
 PoolList Service::pools() const {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,13 +25,20 @@ namespace {
 using namespace pipewright;
 
 std::atomic<bool> stop_asked{false};
-void on_signal(int) {
+std::atomic<bool> kill_follows{false};  // a launcher's SIGTERM comes shortly before its SIGKILL
+void on_signal(int number) {
+  if (number == SIGTERM) kill_follows = true;
   stop_asked = true;
 }
 
 struct Options {
   std::string daemon, token_file, name, job_file, out;
   int expect_ranks = 0;
+  double silence_max_s = std::chrono::duration<double>(silence_max_default).count();
+
+  std::chrono::milliseconds silence_max() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * silence_max_s));
+  }
   std::vector<std::string> sets;
 };
 
@@ -46,6 +54,12 @@ void add_options(CLI::App& app, Options& options) {
                  "of the step's tasks)")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
+  app.add_option("--silence-max", options.silence_max_s,
+                 "Seconds without a word of a rank after which its runs are lost and the pool ends "
+                 "(ten times as long while it reads a run's data); longer than any action takes")
+      ->check(CLI::Range(0.1, 86'400.0))
+      ->capture_default_str()
+      ->type_name("SECONDS");
   auto* set = app.add_option("--set", options.sets, "key=value, changes a key of --run's job file")
                   ->expected(1)
                   ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -123,13 +137,14 @@ int serve(const Options& options, std::vector<RankInfo> ranks, Transport& transp
   static constexpr std::chrono::seconds connect_deadline{30};
   const std::filesystem::path spool =
       std::filesystem::temp_directory_path() / ("pipewright-pool-" + std::to_string(getpid()));
-  const PoolHello hello = hello_of(options.name, std::move(ranks));
+  const PoolHello hello = hello_of(options.name, ranks);
+  const PoolOptions pool{spool.string(), std::move(ranks), options.silence_max(), kill_follows};
   PoolEnd end;
   {
     DaemonLink link(daemon_address(options.daemon, options.token_file), hello, connect_deadline);
     say("pool '" + hello.name + "' of " + std::to_string(transport.size()) +
         " ranks is attached to " + options.daemon);
-    end = serve_pool(transport, link, spool.string(), stop_asked);
+    end = serve_pool(transport, link, pool, stop_asked);
   }
   std::error_code ignored;
   std::filesystem::remove_all(spool, ignored);
@@ -199,7 +214,7 @@ int main(int argc, char** argv) {
   const auto transport = mpi.transport();
   try {
     if (mpi.rank() != 0) {
-      serve_rank(*transport, me(mpi), stop_asked);
+      serve_rank(*transport, me(mpi), stop_asked, options.silence_max());
       return 0;
     }
     return coordinate(options, mpi, *transport);

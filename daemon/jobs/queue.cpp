@@ -132,7 +132,7 @@ void Queue::on(const PoolLost& event) {
 }
 
 void Queue::on(const PoolLeft& event) {
-  remove_pool(event.pool, Return::given_back, event.reason);
+  remove_pool(event.pool, Return::given_back, event.reason, event.lost);
 }
 
 void Queue::on(const RunBegan& event) {
@@ -290,7 +290,8 @@ Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
   return took;
 }
 
-void Queue::remove_pool(PoolId pool, Return how, const std::string& reason) {
+void Queue::remove_pool(PoolId pool, Return how, const std::string& reason,
+                        const std::vector<LostRun>& lost) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
   // In the order of jobs and runs, whichever ranks had them. A run that was not the first of its
@@ -301,7 +302,16 @@ void Queue::remove_pool(PoolId pool, Return how, const std::string& reason) {
       returned[{lane.job, run}] = run == lane.runs.front() ? how : Return::not_begun;
     }
   }
-  for (const auto& [run, how_it] : returned) return_run(run.first, run.second, how_it, reason);
+  for (const auto& [run, how_it] : returned) {
+    const RunId id{run.first, run.second, jobs_.at(run.first).under_way.at(run.second).attempt};
+    const auto named =
+        std::find_if(lost.begin(), lost.end(), [&](const LostRun& one) { return one.run == id; });
+    if (named == lost.end()) {
+      return_run(run.first, run.second, how_it, reason);
+    } else {
+      return_run(run.first, run.second, Return::lost, named->message);
+    }
+  }
 }
 
 /// Of a run that has not begun the attempt is as good as new. One that was given back keeps its

@@ -78,10 +78,11 @@ struct PoolLost {
   PoolId pool;
   std::string reason;
 };
-/// It has said so itself: it gives back the runs that it has.
+/// It has said so itself: it gives back the runs that it has, but for those that it has lost.
 struct PoolLeft {
   PoolId pool;
   std::string reason;
+  std::vector<LostRun> lost = {};
 };
 struct RunBegan {
   PoolId pool;
@@ -248,7 +249,8 @@ class Queue {
   std::size_t lane_runs_max(const JobEntry& job) const;
   Time leave_lane(JobEntry& job, std::uint32_t number);
   enum class Return { lost, given_back, not_begun };
-  void remove_pool(PoolId pool, Return how, const std::string& reason);
+  void remove_pool(PoolId pool, Return how, const std::string& reason,
+                   const std::vector<LostRun>& lost = {});
   void return_run(JobId id, std::uint32_t number, Return how, const std::string& reason);
   void end_run(JobId id, std::uint32_t number, JobState state, std::string message,
                std::string summary_json = {});

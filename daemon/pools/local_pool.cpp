@@ -12,6 +12,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/text.hpp"
+#include "daemon/pools/process_tree.hpp"
+
 namespace pipewright {
 namespace {
 
@@ -104,7 +107,9 @@ void LocalPool::start(Time now) {
                                     "--token-file",
                                     options_.token_file.string(),
                                     "--name",
-                                    options_.name};
+                                    options_.name,
+                                    "--silence-max",
+                                    format_number(options_.silence_max_s)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -114,10 +119,11 @@ void LocalPool::start(Time now) {
   const pid_t child = log < 0 ? -1 : ::fork();
   if (child == 0) become(arguments, variables, log, parent);
   started_ = now;
-  backoff_ = std::clamp(backoff_ * 2, backoff_min, backoff_max);
-  next_start_ = now + backoff_;
+  has_worked_ = false;
   if (child < 0) {
-    spdlog::error("local pool cannot be started: {}", std::strerror(errno));
+    const int why = errno;
+    delay_next_start(now);
+    spdlog::error("local pool cannot be started: {}", std::strerror(why));
   } else {
     pid_ = child;
     ::setpgid(child, child);  // here too: whoever comes first
@@ -130,15 +136,28 @@ void LocalPool::start(Time now) {
 void LocalPool::note_end(Time now) {
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) != pid_) return;
-  if (now - started_ > healthy_after) backoff_ = milliseconds{0};
-  next_start_ = now + backoff_;
+  has_ended(now, describe(status));
+}
+
+void LocalPool::has_ended(Time now, const std::string& how) {
+  pid_ = -1;
   if (retired_) {
     spdlog::info("local pool ended");
-  } else {
-    spdlog::warn("local pool died: {}; it is started again in {} ms; see {}", describe(status),
-                 backoff_.count(), options_.log_file.string());
+    return;
   }
-  pid_ = -1;
+  if (has_worked_ || now - started_ > healthy_after) {
+    backoff_ = milliseconds{0};
+    next_start_ = now;
+  } else {
+    delay_next_start(now);
+  }
+  spdlog::warn("local pool died: {}; it is started again in {} ms; see {}", how, backoff_.count(),
+               options_.log_file.string());
+}
+
+void LocalPool::delay_next_start(Time now) {
+  backoff_ = std::clamp(backoff_ * 2, backoff_min, backoff_max);
+  next_start_ = now + backoff_;
 }
 
 void LocalPool::terminate() {
@@ -149,9 +168,16 @@ void LocalPool::terminate() {
 void LocalPool::kill() {
   retired_ = true;
   if (!running()) return;
-  ::kill(-pid_, SIGKILL);
+  kill_tree(pid_);
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+void LocalPool::replace(Time now) {
+  if (!running()) return;
+  kill_tree(pid_);
+  ::waitpid(pid_, nullptr, 0);
+  has_ended(now, "ended by the daemon, for it had left");
 }
 
 }  // namespace pipewright

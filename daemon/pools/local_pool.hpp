@@ -1,5 +1,6 @@
 // The pool that the daemon starts on its own machine: one mpirun of pipewright-worker, started
-// again (later and later) when it dies. No sockets here: the pool attaches like any other.
+// again when it dies: at once if it had worked, later and later if it dies without. No sockets
+// here: the pool attaches like any other.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +13,7 @@ namespace pipewright {
 
 struct LocalPoolOptions {
   int ranks = 1;
+  double silence_max_s = 30;
   std::string name = "local";
   std::filesystem::path worker;  // the program
   std::string daemon_url;
@@ -35,17 +37,24 @@ class LocalPool {
   void retire() { retired_ = true; }
   /// Asks it to end (SIGTERM).
   void terminate();
-  /// Ends it (SIGKILL).
+  /// Ends it and all of its ranks (SIGKILL).
   void kill();
+  /// Its ranks are of no more use: ends them, and starts others at the next tick.
+  void replace(Time now);
+  /// It has been given something to do.
+  void note_work() { has_worked_ = true; }
   bool running() const { return pid_ > 0; }
 
  private:
   void start(Time now);
   void note_end(Time now);
+  void has_ended(Time now, const std::string& how);
+  void delay_next_start(Time now);
 
   LocalPoolOptions options_;
   pid_t pid_ = -1;  // of mpirun, which leads a process group of its own
   bool retired_ = false;
+  bool has_worked_ = false;  // since it was started
   Time started_{};
   Time next_start_{};
   std::chrono::milliseconds backoff_{0};

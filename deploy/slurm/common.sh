@@ -109,16 +109,36 @@ run_pool() {
   # Launchers pass SIGUSR1 on to all ranks, which then give back what they run and end with status 0.
   # SIGTERM would make mpirun kill them.
   on_signal() {
-    signalled=true
+    signalled=true told=true
     say "told to end: the pool leaves"
     kill -USR1 "$child" 2>/dev/null || true
   }
   trap on_signal USR1 TERM INT
-  "${pool[@]}" &
-  child=$!
-  local status=0
-  until_ended "$child" || status=$?
-  say "the pool has ended with status $status"
+  # A world that has lost a rank ends; the allocation is still there. One that lives for ten minutes may
+  # do so again and again, another a few times, later and later.
+  # One that ends at once the first time has never come up.
+  local status restarts=0 begun told=false came_up=false
+  while :; do
+    begun=$SECONDS status=0
+    "${pool[@]}" &
+    child=$!
+    until_ended "$child" || status=$?
+    say "the pool has ended with status $status"
+    if $told || [ "$status" -eq 0 ] || [ "$status" -eq 2 ]; then break; fi
+    if [ $((SECONDS - begun)) -ge 5 ]; then came_up=true; fi
+    if ! $came_up; then break; fi
+    if [ $((SECONDS - begun)) -gt 600 ]; then restarts=0; fi
+    if [ "$restarts" -eq 5 ]; then
+      say "it has died $((restarts + 1)) times in a short while: it is not started again"
+      break
+    fi
+    sleep $((1 << restarts)) &
+    child=$!
+    until_ended "$child" || true
+    if $told; then break; fi
+    restarts=$((restarts + 1))
+    say "the pool is started again"
+  done
   if [ "$status" -ne 0 ] && [ "$launcher_name" = srun ]; then
     say "if no rank came up: is '$mpi' what this MPI was built for? srun --mpi=list names the others"
   fi

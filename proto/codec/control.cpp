@@ -317,6 +317,7 @@ struct PutControl {
   void operator()(const LeaveAsked& plain) const {
     message.mutable_leave_asked()->set_rank(plain.rank);
   }
+  void operator()(const RankAlive& plain) const { message.mutable_alive()->set_rank(plain.rank); }
   void operator()(const RankHello& plain) const {
     message.mutable_hello()->set_rank(plain.info.rank);
     message.mutable_hello()->set_host(clean_utf8(plain.info.host));
@@ -375,6 +376,8 @@ ControlMessage decode_control(std::string_view bytes) {
       return ClockStart{message.clock_start().run(), message.clock_start().start_ns()};
     case v1::ControlMessage::kLeaveAsked:
       return LeaveAsked{message.leave_asked().rank()};
+    case v1::ControlMessage::kAlive:
+      return RankAlive{message.alive().rank()};
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

@@ -74,12 +74,16 @@ struct RankShutDown {};
 struct LeaveAsked {
   std::uint32_t rank = 0;
 };
+struct RankAlive {
+  std::uint32_t rank = 0;
+};
 struct RankHello {
   RankInfo info;
 };
-using ControlMessage = std::variant<RankStart, RankReady, WindowMessage, ReportMessage,
-                                    FinalMessage, RankFault, RankStop, RankIdle, RankShutDown,
-                                    RankHello, ClockQuestion, ClockAnswer, ClockStart, LeaveAsked>;
+using ControlMessage =
+    std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage, RankFault,
+                 RankStop, RankIdle, RankShutDown, RankHello, ClockQuestion, ClockAnswer,
+                 ClockStart, LeaveAsked, RankAlive>;
 
 std::string encode_control(const ControlMessage& message);
 /// Throws ProtocolError.

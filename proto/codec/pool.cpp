@@ -70,8 +70,19 @@ struct PutPoolFrame {
   }
   void operator()(const PoolGoodbye& plain) const {
     frame.mutable_goodbye()->set_reason(clean_utf8(plain.reason));
+    for (const LostRun& lost : plain.lost) {
+      with_run(lost.run, frame.mutable_goodbye()->add_lost()).set_message(clean_utf8(lost.message));
+    }
   }
 };
+
+PoolGoodbye goodbye_from(const v1::PoolGoodbye& message) {
+  PoolGoodbye plain{message.reason(), {}};
+  for (const v1::LostRun& lost : message.lost()) {
+    plain.lost.push_back({run_of(lost), lost.message()});
+  }
+  return plain;
+}
 
 PoolHello hello_from(const v1::PoolHello& message) {
   PoolHello plain;
@@ -180,7 +191,7 @@ PoolFrame decode_pool_frame(std::string_view bytes) {
     case v1::PoolFrame::kEnded:
       return ended_from(message.ended());
     case v1::PoolFrame::kGoodbye:
-      return PoolGoodbye{message.goodbye().reason()};
+      return goodbye_from(message.goodbye());
     default:
       wire::refuse("PoolFrame", "it holds none of the frames that are known");
   }

@@ -64,8 +64,13 @@ struct RunEnded {
   std::string message;
   std::string summary_json;
 };
+struct LostRun {
+  RunId run{};
+  std::string message;
+};
 struct PoolGoodbye {
   std::string reason;
+  std::vector<LostRun> lost = {};
 };
 using PoolFrame = std::variant<PoolHello, Heartbeat, RunStarted, RunPoints, RunProgress, RunLog,
                                RunFileChunk, RunEnded, PoolGoodbye>;

@@ -1,6 +1,4 @@
 // A pool that leaves: every rank can be told so, and all of them are sent home without a run.
-#include <set>
-
 #include "proto/codec/job_file.hpp"
 #include "tests/mpi/pool_runs.hpp"
 #include "worker/runtime/coordinator.hpp"
@@ -30,7 +28,7 @@ TEST(Leaving, ASignalToTheLastRankAloneReachesTheCoordinator) {
   shut_down_ranks(*world());
 }
 
-/// Notes what has ended; nothing may succeed or fail.
+/// What is given back has not ended.
 class Ended : public RunListener {
  public:
   void started(RunId) override {}
@@ -38,13 +36,10 @@ class Ended : public RunListener {
   void progress(RunId, const Progress&) override {}
   void log(RunId, LogLine) override {}
   bool keeps_up() const override { return true; }
-  void ended(RunId run, RunOutcome outcome, const std::string& message, const std::string& folder,
+  void ended(RunId run, RunOutcome, const std::string& message, const std::string&,
              const Value&) override {
-    EXPECT_EQ(outcome, RunOutcome::cancelled) << message;
-    EXPECT_TRUE(folder.empty()) << folder;
-    EXPECT_TRUE(jobs.insert(run.job).second) << "job " << run.job << " ended twice";
+    ADD_FAILURE() << "job " << run.job << " ended: " << message;
   }
-  std::set<std::uint32_t> jobs;
 };
 
 TEST(Leaving, EndsRunsThatAreUnderWayAndThoseThatWaitForTheirRanks) {
@@ -64,21 +59,18 @@ TEST(Leaving, EndsRunsThatAreUnderWayAndThoseThatWaitForTheirRanks) {
   const TemporaryFolder folder;
   Ended ended;
   Coordinator coordinator(*world(), ended, folder / "spool");
-  std::set<std::uint32_t> jobs;
   if (world()->size() > 1) {  // rank 0 only coordinates here
     for (std::uint32_t id = 1; id <= 3; ++id) {
       coordinator.start({{id, 0, 1}, job, {1}});
-      jobs.insert(id);
     }
   }
-  coordinator.cancel_all();
+  coordinator.give_back_all();
   while (coordinator.has_runs()) {
     if (auto arrival = world()->poll_control()) {
       coordinator.on_control(decode_control(arrival->bytes));
     }
     coordinator.poll();
   }
-  EXPECT_EQ(ended.jobs, jobs);
   shut_down_ranks(*world());
 }
 

@@ -238,6 +238,24 @@ TEST_F(QueueTest, GivenBackIsNotLostHoweverOften) {
       ElementsAre(state(1, JobState::failed, 13, "attempt 13, the last one, was lost: gone")));
 }
 
+TEST_F(QueueTest, APoolThatLeavesHasLostTheRunsThatItNamesAndNoOthers) {
+  put(PoolAttached{pool_a, 2});
+  put(JobAccepted{1, 1});
+  put(JobAccepted{2, 1});
+  EXPECT_THAT(
+      put(PoolLeft{pool_a, "a rank has died", {{{1, 0, 1}, "rank 0 has died"}, {{2, 0, 7}, "x"}}}),
+      UnorderedElementsAre(
+          state(1, JobState::queued, 1, "attempt 1 was lost: rank 0 has died"),
+          state(2, JobState::queued, 1, "attempt 1 was given back: a rank has died")))
+      << "an attempt that is not this one is not meant";
+  for (std::uint32_t attempt = 2; attempt <= 3; ++attempt) {
+    put(PoolAttached{PoolId(attempt), 1});
+    put(PoolLeft{PoolId(attempt), "a rank has died", {{{1, 0, attempt}, "rank 0 has died"}}});
+  }
+  EXPECT_FALSE(queue.state_of(1)) << "it has been lost three times";
+  EXPECT_EQ(queue.state_of(2), JobState::queued);
+}
+
 TEST_F(QueueTest, ACancelledRunWhosePoolLeavesIsNotStartedAgain) {
   put(PoolAttached{pool_a, 1});
   put(PoolAttached{pool_b, 1});

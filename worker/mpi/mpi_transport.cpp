@@ -8,6 +8,7 @@
 #include <deque>
 #include <list>
 #include <utility>
+#include <vector>
 
 #include "core/base/check.hpp"
 #include "proto/codec/tensor_wire.hpp"
@@ -16,11 +17,9 @@ namespace pipewright {
 
 namespace {
 
-/// Tags of a run's communicator; the world's has one kind of message.
-enum Tag { tag_control = 1, tag_tensor = 2, tag_end = 3 };
-/// Making a run's communicator sends messages of its own over the world's, with the tag that it is
-/// given: a control message's would have them taken for one.
-constexpr int tag_runs_first = 16;
+/// Control messages and those of all runs share one communicator. One for each run would be made by
+/// a collective call, in which the ranks of a run would wait for one that has died.
+enum Tag { tag_control = 1, tag_runs_first = 16 };
 
 /// A failed MPI call leaves the world in a state that nobody knows: there is no going on.
 void check(int status, const char* call) {
@@ -66,14 +65,13 @@ class Outgoing {
 /// What one can probe for and receive without blocking.
 class Probe {
  public:
-  /// True when a message of the tag (or any, MPI_ANY_TAG) is there.
-  bool look(MPI_Comm comm, int tag) {
+  /// True when a message of the tag is there, from `from` (or anybody, MPI_ANY_SOURCE).
+  bool look(MPI_Comm comm, int from, int tag) {
     int found = 0;
-    PW_MPI(MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &found, &message_, &status_));
+    PW_MPI(MPI_Improbe(from, tag, comm, &found, &message_, &status_));
     return found != 0;
   }
   int from() const { return status_.MPI_SOURCE; }
-  int tag() const { return status_.MPI_TAG; }
   std::size_t bytes() const {
     int count = 0;
     PW_MPI(MPI_Get_count(&status_, MPI_BYTE, &count));
@@ -90,35 +88,62 @@ class Probe {
 
 class MpiRun : public RunTransport {
  public:
-  explicit MpiRun(MPI_Comm comm) : comm_(comm) {
-    PW_MPI(MPI_Comm_rank(comm_, &rank_));
-    PW_MPI(MPI_Comm_size(comm_, &size_));
+  MpiRun(MPI_Comm world, std::span<const int> ranks, int me, int tag)
+      : world_(world), ranks_(ranks.begin(), ranks.end()), tag_(tag), ended_(ranks.size()) {
+    rank_ = index_of(me);
+    ended_[static_cast<std::size_t>(rank_)] = true;
   }
-  ~MpiRun() override {
-    // A run that is left without its ranks having agreed (a fault in mid-run that ends the process)
-    // keeps its communicator: freeing waits for nobody, but messages may still come.
-    if (comm_ != MPI_COMM_NULL && is_closed_) free();
-  }
-  MpiRun(const MpiRun&) = delete;
-  MpiRun& operator=(const MpiRun&) = delete;
 
   int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
 
   void send(int to, Message message) override {
     PW_CHECK(!is_closing_ && to != rank_, "rank " << rank_ << " of a run sends to " << to);
     outgoing_.done();
     const auto bytes = encode_tensor_message(message);
-    outgoing_.add(std::move(message.tensor), bytes, to, tag_tensor, comm_);
+    outgoing_.add(std::move(message.tensor), bytes, ranks_[static_cast<std::size_t>(to)], tag_,
+                  world_);
   }
 
   std::optional<Message> poll() override {
     outgoing_.done();
+    // A run of one rank has nobody to hear from.
+    if (size() == 1) return std::nullopt;
     Probe probe;
-    if (!probe.look(comm_, MPI_ANY_TAG)) return std::nullopt;
-    if (probe.tag() == tag_end) {
+    if (!probe.look(world_, MPI_ANY_SOURCE, tag_)) return std::nullopt;
+    return take(probe);
+  }
+
+  void begin_close() override {
+    if (std::exchange(is_closing_, true)) return;
+    // Messages between two ranks do not overtake each other, so after a rank's end nothing of it
+    // comes. An end has no bytes, a tensor always its header.
+    for (const int to : ranks_) {
+      if (index_of(to) != rank_) ends_.add(0, {}, to, tag_, world_);
+    }
+  }
+
+  bool closed() override {
+    PW_CHECK(is_closing_, "closed() before begin_close()");
+    // What a rank sends after its end belongs to the tag's next run.
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+      Probe probe;
+      while (!ended_[i] && probe.look(world_, ranks_[i], tag_)) take(probe);
+    }
+    return outgoing_.done() && ends_.done() &&
+           std::find(ended_.begin(), ended_.end(), false) == ended_.end();
+  }
+
+ private:
+  int index_of(int world_rank) const {
+    const auto at = std::lower_bound(ranks_.begin(), ranks_.end(), world_rank);
+    return static_cast<int>(at - ranks_.begin());
+  }
+
+  std::optional<Message> take(Probe& probe) {
+    if (probe.bytes() == 0) {
       probe.receive(nullptr, 0);
-      ++ended_;
+      ended_[static_cast<std::size_t>(index_of(probe.from()))] = true;
       return std::nullopt;
     }
     Buffer payload;
@@ -128,36 +153,12 @@ class MpiRun : public RunTransport {
     return decode_tensor_message(std::move(payload));
   }
 
-  void begin_close() override {
-    if (std::exchange(is_closing_, true)) return;
-    // Messages between two ranks do not overtake each other, so after a rank's end nothing of it
-    // comes.
-    for (int to = 0; to < size_; ++to) {
-      if (to != rank_) ends_.add(0, {}, to, tag_end, comm_);
-    }
-  }
-
-  bool closed() override {
-    if (is_closed_) return true;
-    PW_CHECK(is_closing_, "closed() before begin_close()");
-    poll();
-    is_closed_ = outgoing_.done() && ends_.done() && ended_ == size_ - 1;
-    if (is_closed_) free();
-    return is_closed_;
-  }
-
- private:
-  void free() {
-    if (comm_ != MPI_COMM_SELF) PW_MPI(MPI_Comm_free(&comm_));
-    comm_ = MPI_COMM_NULL;
-  }
-
-  MPI_Comm comm_;
+  MPI_Comm world_;
+  std::vector<int> ranks_;  // of the world
+  int tag_;
   int rank_ = 0;
-  int size_ = 0;
   bool is_closing_ = false;
-  bool is_closed_ = false;
-  int ended_ = 0;  // ranks that have sent their end
+  std::vector<bool> ended_;  // those that have sent their end, and this one
   Outgoing<Tensor> outgoing_;
   Outgoing<int> ends_;
 };
@@ -169,12 +170,8 @@ class MpiTransport : public Transport {
     PW_MPI(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
     PW_MPI(MPI_Comm_rank(comm_, &rank_));
     PW_MPI(MPI_Comm_size(comm_, &size_));
-    PW_MPI(MPI_Comm_group(comm_, &group_));
   }
-  ~MpiTransport() override {
-    MPI_Group_free(&group_);
-    MPI_Comm_free(&comm_);
-  }
+  ~MpiTransport() override { MPI_Comm_free(&comm_); }
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
@@ -201,7 +198,7 @@ class MpiTransport : public Transport {
     }
     outgoing_.done();
     Probe probe;
-    if (!probe.look(comm_, tag_control)) return std::nullopt;
+    if (!probe.look(comm_, MPI_ANY_SOURCE, tag_control)) return std::nullopt;
     ControlArrival arrival{probe.from(), std::string(probe.bytes(), '\0')};
     probe.receive(arrival.bytes.data(), arrival.bytes.size());
     return arrival;
@@ -210,21 +207,13 @@ class MpiTransport : public Transport {
   bool sends_done() override { return to_self_.empty() && outgoing_.done(); }
 
   std::unique_ptr<RunTransport> open_run(std::span<const int> ranks, int tag) override {
-    // A run of one rank has nobody to send to.
-    if (ranks.size() == 1) return std::make_unique<MpiRun>(MPI_COMM_SELF);
-    MPI_Group members;
-    PW_MPI(MPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &members));
-    MPI_Comm comm;
-    PW_MPI(MPI_Comm_create_group(comm_, members, tag_runs_first + tag, &comm));
-    PW_MPI(MPI_Group_free(&members));
-    PW_CHECK(comm != MPI_COMM_NULL, "rank " << rank_ << " opens a run that it is not part of");
-    PW_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    return std::make_unique<MpiRun>(comm);
+    PW_CHECK(std::find(ranks.begin(), ranks.end(), rank_) != ranks.end(),
+             "rank " << rank_ << " opens a run that it is not part of");
+    return std::make_unique<MpiRun>(comm_, ranks, rank_, tag_runs_first + tag);
   }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Group group_ = MPI_GROUP_NULL;
   int rank_ = 0;
   int size_ = 0;
   std::deque<ControlArrival> to_self_;

@@ -78,11 +78,32 @@ void Coordinator::cancel(RunId run) {
   }
 }
 
-void Coordinator::cancel_all() {
-  for (const auto& [number, under_way] : runs_) under_way->cancel();
-  for (const StartRun& start : std::exchange(waiting_, {})) {
-    listener_.ended(start.run, RunOutcome::cancelled, "", "", {});
+void Coordinator::give_back_all() {
+  waiting_.clear();
+  for (const auto& [number, under_way] : runs_) under_way->give_back();
+}
+
+std::vector<RunId> Coordinator::runs_on(const std::set<std::uint32_t>& ranks) const {
+  std::vector<RunId> found;
+  for (const auto& [number, run] : runs_) {
+    if (std::any_of(run->ranks().begin(), run->ranks().end(),
+                    [&](std::uint32_t rank) { return ranks.contains(rank); })) {
+      found.push_back(run->run());
+    }
   }
+  return found;
+}
+
+std::set<std::uint32_t> Coordinator::starting() const {
+  std::set<std::uint32_t> ranks;
+  for (const auto& [number, run] : runs_) ranks.merge(run->starting());
+  return ranks;
+}
+
+std::set<std::uint32_t> Coordinator::leaving() const {
+  std::set<std::uint32_t> ranks;
+  for (const auto& [number, run] : runs_) ranks.merge(run->leaving());
+  return ranks;
 }
 
 void Coordinator::on_control(ControlMessage message) {

@@ -7,7 +7,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "proto/codec/control.hpp"
 #include "proto/codec/pool.hpp"
@@ -29,7 +31,14 @@ class Coordinator {
   void start(const StartRun& start);
   /// Ends a run as CANCELLED; nothing happens when there is no such run.
   void cancel(RunId run);
-  void cancel_all();
+  /// Tells all runs to stop, and forgets those that wait: the listener hears no end of them.
+  void give_back_all();
+  /// The runs that have begun on one of these ranks.
+  std::vector<RunId> runs_on(const std::set<std::uint32_t>& ranks) const;
+  /// Ranks that prepare a run.
+  std::set<std::uint32_t> starting() const;
+  /// Ranks that have not left runs that were told to stop.
+  std::set<std::uint32_t> leaving() const;
   /// ClockQuestion, RankReady, ReportMessage, FinalMessage, RankFault or RankIdle of a rank.
   void on_control(ControlMessage message);
   /// Works for a short while. False when there was nothing to do.

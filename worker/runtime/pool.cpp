@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -11,18 +12,27 @@
 #include "worker/runtime/backoff.hpp"
 #include "worker/runtime/coordinator.hpp"
 #include "worker/runtime/link_listener.hpp"
+#include "worker/runtime/rank_watch.hpp"
 #include "worker/runtime/rank_worker.hpp"
 
 namespace pipewright {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // A rank in a run waits for messages that come within microseconds, an idle one for a person.
 constexpr std::chrono::microseconds sleep_in_run_max{100};
 constexpr std::chrono::microseconds sleep_idle_max{1000};
 constexpr std::chrono::microseconds sleep_in_real_run{40};
 /// How long ranks may take to leave their runs (one may be in a long computation).
-constexpr std::chrono::seconds leave_max{30};
+constexpr std::chrono::milliseconds leave_max{30'000};
+/// The same when a launcher is about to kill them: mpirun does so a second after its SIGTERM.
+constexpr std::chrono::milliseconds leave_in_hurry_max{700};
+/// How often a rank says that it is alive within the time that it may be silent.
+constexpr int alive_per_silence = 5;
+/// From when MPI has begun until all ranks have said who they are.
+constexpr std::chrono::seconds hello_max{60};
 /// A row that waits for a time is waited for awake from so long before: sleeps end late by a
 /// little.
 constexpr std::chrono::microseconds awake_before{20};
@@ -35,14 +45,30 @@ bool is_for_coordinator(const ControlMessage& message) {
          std::holds_alternative<RankFault>(message) || std::holds_alternative<RankIdle>(message);
 }
 
-/// One turn of a rank: control messages, then its rows. `coordinator` is null but on rank 0.
-/// `stop` becomes true when another rank says that a signal has come there.
-bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinator,
-               std::atomic<bool>* stop = nullptr) {
-  bool moved = false;
-  while (auto arrival = transport.poll_control()) {
-    moved = true;
-    ControlMessage message = decode_control(arrival->bytes);
+/// What a rank looks at in each of its turns: control messages, then its rows.
+struct Duties {
+  Transport& transport;
+  RankWorker& worker;
+  // Of rank 0.
+  Coordinator* coordinator = nullptr;
+  RankWatch* watch = nullptr;
+  std::atomic<bool>* stop = nullptr;  // becomes true when another rank has had a signal
+
+  bool take_turn() const {
+    bool moved = false;
+    while (auto arrival = transport.poll_control()) {
+      moved = true;
+      if (watch != nullptr) watch->heard(arrival->from, Clock::now());
+      obey(decode_control(arrival->bytes));
+    }
+    moved = worker.poll() || moved;
+    if (coordinator != nullptr) moved = coordinator->poll() || moved;
+    return moved;
+  }
+
+ private:
+  void obey(ControlMessage message) const {
+    if (std::holds_alternative<RankAlive>(message)) return;
     if (stop != nullptr && std::holds_alternative<LeaveAsked>(message)) {
       *stop = true;
     } else if (coordinator != nullptr && is_for_coordinator(message)) {
@@ -51,10 +77,7 @@ bool take_turn(Transport& transport, RankWorker& worker, Coordinator* coordinato
       worker.on_control(std::move(message));
     }
   }
-  moved = worker.poll() || moved;
-  if (coordinator != nullptr) moved = coordinator->poll() || moved;
-  return moved;
-}
+};
 
 void sleep_for(std::chrono::microseconds time) {
   std::this_thread::sleep_for(time);
@@ -144,15 +167,21 @@ std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me,
   std::vector<RankInfo> ranks(static_cast<std::size_t>(transport.size()));
   ranks[0] = me;
   Backoff backoff;
+  const auto deadline = Clock::now() + hello_max;
   for (int missing = transport.size() - 1; missing > 0;) {
     const auto arrival = transport.poll_control();
     if (!arrival) {
+      if (Clock::now() > deadline) {
+        throw ProtocolError(std::to_string(missing) + " of " + std::to_string(transport.size()) +
+                            " ranks have not said who they are within " +
+                            std::to_string(hello_max.count()) + " s");
+      }
       backoff.wait(sleep_idle_max, sleep_for);
       continue;
     }
     const ControlMessage message = decode_control(arrival->bytes);
-    if (std::holds_alternative<LeaveAsked>(message)) {
-      stop = true;
+    if (std::holds_alternative<LeaveAsked>(message)) stop = true;
+    if (std::holds_alternative<LeaveAsked>(message) || std::holds_alternative<RankAlive>(message)) {
       continue;
     }
     const auto* hello = std::get_if<RankHello>(&message);
@@ -171,16 +200,23 @@ void shut_down_ranks(Transport& transport) {
   while (!transport.sends_done()) backoff.wait(sleep_idle_max, sleep_for);
 }
 
-void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop) {
+void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop,
+                std::chrono::milliseconds silence_max) {
   transport.send_control(0, encode_control(RankHello{me}));
   RankWorker worker(transport);
+  const Duties duties{transport, worker};
   Backoff backoff;
   bool asked = false;
+  Clock::time_point spoken = Clock::now();
   while (!worker.shut_down()) {
     if (stop && !std::exchange(asked, true)) {
       transport.send_control(0, encode_control(LeaveAsked{me.rank}));
     }
-    if (take_turn(transport, worker, nullptr)) {
+    if (const auto now = Clock::now(); now - spoken > silence_max / alive_per_silence) {
+      spoken = now;
+      transport.send_control(0, encode_control(RankAlive{me.rank}));
+    }
+    if (duties.take_turn()) {
       backoff.reset();
     } else {
       rest(backoff, worker, worker.has_run() ? sleep_in_run_max : sleep_idle_max, sleep_for);
@@ -188,44 +224,111 @@ void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool
   }
 }
 
-PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& spool,
-                   std::atomic<bool>& stop) {
-  RankWorker worker(transport);
-  LinkListener listener(link);
-  Coordinator coordinator(transport, listener, spool);
-  FrameHandler handler(coordinator);
-  Backoff backoff;
-  const auto turn_or_rest = [&](bool moved) {
-    if (take_turn(transport, worker, &coordinator, &stop) || moved) {
-      backoff.reset();
-    } else {
-      rest(backoff, worker, coordinator.has_runs() ? sleep_in_run_max : sleep_idle_max,
-           [&](std::chrono::microseconds time) { link.wait(time); });
+namespace {
+
+/// Rank 0 of a pool with a daemon.
+class Pool {
+ public:
+  Pool(Transport& transport, DaemonLink& link, const PoolOptions& options, std::atomic<bool>& stop)
+      : link_(link),
+        options_(options),
+        stop_(stop),
+        worker_(transport),
+        listener_(link),
+        coordinator_(transport, listener_, options.spool),
+        watch_(options.ranks, options.silence_max, Clock::now()),
+        duties_{transport, worker_, &coordinator_, &watch_, &stop} {}
+
+  PoolEnd serve() {
+    FrameHandler handler(coordinator_);
+    while (handler.reason.empty()) {
+      if (const auto why = link_.lost()) {
+        // Ranks that are in the middle of a run would wait for each other: that world has to be
+        // ended as a whole.
+        return {"the connection to the daemon is lost: " + *why, !coordinator_.has_runs()};
+      }
+      if (stop_) return leave("told to stop by a signal");
+      if (!watch_.missing().empty()) return end(describe(watch_.missing()));
+      bool moved = false;
+      while (const auto frame = link_.poll()) {
+        std::visit(handler, *frame);
+        moved = true;
+      }
+      turn_or_rest(listener_.upload() || moved);
     }
-  };
-  while (handler.reason.empty()) {
-    link.alive();
-    if (const auto why = link.lost()) {
-      // Ranks that are in the middle of a run would wait for each other: that world has to be ended
-      // as a whole.
-      return {"the connection to the daemon is lost: " + *why, !coordinator.has_runs()};
-    }
-    if (stop) handler.reason = "told to stop by a signal";
-    bool moved = false;
-    while (const auto frame = link.poll()) {
-      std::visit(handler, *frame);
-      moved = true;
-    }
-    turn_or_rest(listener.upload() || moved);
+    return leave(handler.reason);
   }
-  coordinator.cancel_all();
-  const auto deadline = std::chrono::steady_clock::now() + leave_max;
-  while (coordinator.has_runs() && std::chrono::steady_clock::now() < deadline) turn_or_rest(false);
-  // Only now: a launcher also sends SIGTERM when one of the ranks has died. Then they never all
-  // leave its run, and without this word the daemon counts what was here as lost.
-  const bool in_order = !coordinator.has_runs();
-  if (in_order) link.send(PoolGoodbye{handler.reason});
-  return {handler.reason, in_order};
+
+ private:
+  void turn_or_rest(bool moved) {
+    link_.alive();
+    moved = duties_.take_turn() || moved;
+    watch_.look(coordinator_.starting(), Clock::now());
+    if (moved) {
+      backoff_.reset();
+    } else {
+      rest(backoff_, worker_, coordinator_.has_runs() ? sleep_in_run_max : sleep_idle_max,
+           [&](std::chrono::microseconds time) { link_.wait(time); });
+    }
+  }
+
+  /// Lets the ranks leave their runs.
+  PoolEnd leave(const std::string& reason) {
+    coordinator_.give_back_all();
+    const auto begin = Clock::now();
+    while (coordinator_.has_runs() && watch_.missing().empty() &&
+           Clock::now() - begin < (options_.hurry ? leave_in_hurry_max : leave_max)) {
+      turn_or_rest(false);
+    }
+    return end(reason);
+  }
+
+  /// Says which runs are lost, and gives back all others.
+  PoolEnd end(const std::string& reason) {
+    const bool in_order = !coordinator_.has_runs() && watch_.missing().empty();
+    std::set<std::uint32_t> gone = watch_.missing();
+    // A launcher that has lost a rank tells the others to end, and kills them soon after. So a rank
+    // that does not answer now may be that one, unless it can be seen.
+    for (const std::uint32_t rank : coordinator_.leaving()) {
+      if (!watch_.is_there(rank)) gone.insert(rank);
+    }
+    PoolGoodbye goodbye{reason, {}};
+    for (const RunId run : coordinator_.runs_on(gone)) {
+      goodbye.lost.push_back({run, describe(gone)});
+    }
+    link_.send(goodbye);
+    return {reason, in_order};
+  }
+
+  std::string describe(const std::set<std::uint32_t>& ranks) const {
+    static constexpr std::size_t named_max = 8;
+    std::string text;
+    std::size_t named = 0;
+    for (const std::uint32_t rank : ranks) {
+      if (named == named_max) {
+        return text + ", and " + std::to_string(ranks.size() - named) + " more";
+      }
+      text += (named++ == 0 ? "" : ", ") + watch_.describe(rank, Clock::now());
+    }
+    return text;
+  }
+
+  DaemonLink& link_;
+  const PoolOptions& options_;
+  std::atomic<bool>& stop_;
+  RankWorker worker_;
+  LinkListener listener_;
+  Coordinator coordinator_;
+  RankWatch watch_;
+  Duties duties_;
+  Backoff backoff_;
+};
+
+}  // namespace
+
+PoolEnd serve_pool(Transport& transport, DaemonLink& link, const PoolOptions& options,
+                   std::atomic<bool>& stop) {
+  return Pool(transport, link, options, stop).serve();
 }
 
 StandaloneResult run_standalone(Transport& transport, const Value& job, const std::string& out,
@@ -239,9 +342,10 @@ StandaloneResult run_standalone(Transport& transport, const Value& job, const st
   start.ranks.resize(static_cast<std::size_t>(ranks));
   std::iota(start.ranks.begin(), start.ranks.end(), 0u);
   coordinator.start(start);
+  const Duties duties{transport, worker, &coordinator};
   Backoff backoff;
   while (!listener.has_ended) {
-    if (take_turn(transport, worker, &coordinator)) {
+    if (duties.take_turn()) {
       backoff.reset();
     } else {
       rest(backoff, worker, sleep_in_run_max, sleep_for);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,9 +12,15 @@
 
 namespace pipewright {
 
+/// How long a rank may say nothing before it is taken for lost, if nothing else is asked for: one
+/// action of a large model takes its time.
+inline constexpr std::chrono::milliseconds silence_max_default{30'000};
+
 /// Ranks other than 0: say who they are, then work until the coordinator says to shut down, which
-/// it is asked for once when `stop` becomes true.
-void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop);
+/// it is asked for once when `stop` becomes true. Between actions they say that they are alive,
+/// several times within `silence_max`.
+void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop,
+                std::chrono::milliseconds silence_max = silence_max_default);
 
 /// Rank 0, first of all: waits for what the other ranks say of themselves. `stop` becomes true when
 /// one of them asks to leave.
@@ -22,14 +29,23 @@ std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me,
 /// Rank 0, last of all: sends the other ranks home.
 void shut_down_ranks(Transport& transport);
 
-struct PoolEnd {
-  std::string reason;
-  bool in_order = false;  // no rank is in a run: all can be shut down
+struct PoolOptions {
+  std::string spool;            // folder for the files of runs
+  std::vector<RankInfo> ranks;  // of gather_ranks
+  std::chrono::milliseconds silence_max = silence_max_default;
+  /// True when whoever told this rank to stop is about to kill it.
+  const std::atomic<bool>& hurry;
 };
 
-/// Rank 0 with a daemon: takes runs until the connection is lost, the daemon says to leave, or
-/// `stop` becomes true (also by another rank). The last two give the runs that are under way back.
-PoolEnd serve_pool(Transport& transport, DaemonLink& link, const std::string& spool,
+struct PoolEnd {
+  std::string reason;
+  bool in_order = false;  // all ranks are there and none is in a run: they can be shut down
+};
+
+/// Rank 0 with a daemon: takes runs until the connection is lost, the daemon says to leave, `stop`
+/// becomes true (also by another rank), or a rank has died or is silent. Runs that are under way
+/// are given back then, but for those on ranks that do not answer, which are lost.
+PoolEnd serve_pool(Transport& transport, DaemonLink& link, const PoolOptions& options,
                    std::atomic<bool>& stop);
 
 struct StandaloneResult {

@@ -22,7 +22,7 @@ constexpr std::int64_t outstanding_max = 512;
 constexpr std::int64_t planned_per_turn = 20'000;
 /// Real clock: from when the ranks are told until tick 0, so that all have their first windows.
 constexpr std::int64_t start_after_ns = 5'000'000;
-/// MPI_Comm_create_group's tags must fit below MPI_TAG_UB, which is at least 32767.
+/// Those of a transport: MPI's are up to 32767 at least.
 constexpr std::uint32_t tags = 32'000;
 
 }  // namespace
@@ -103,6 +103,28 @@ void PoolRun::on(const RankFault& fault) {
   fail("rank " + std::to_string(fault.rank) + ": " + fault.message);
 }
 
+void PoolRun::give_back() {
+  given_back_ = true;
+  stop(RunOutcome::cancelled, "");
+}
+
+std::set<std::uint32_t> PoolRun::starting() const {
+  std::set<std::uint32_t> ranks;
+  if (stopping_) return ranks;
+  for (const std::uint32_t rank : ranks_) {
+    if (!ready_.contains(rank)) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+std::set<std::uint32_t> PoolRun::leaving() const {
+  std::set<std::uint32_t> ranks;
+  for (const std::uint32_t rank : ranks_) {
+    if (stopping_ && !idle_.contains(rank)) ranks.insert(rank);
+  }
+  return ranks;
+}
+
 bool PoolRun::poll() {
   if (stopping_) return false;
   bool moved = false;
@@ -111,6 +133,7 @@ bool PoolRun::poll() {
 }
 
 void PoolRun::finish() {
+  if (given_back_) return;
   Value summary;
   std::string folder;
   if (outcome_ == RunOutcome::succeeded) {

@@ -46,6 +46,11 @@ class PoolRun {
   std::span<const std::uint32_t> occupied() const {
     return stopping_ ? std::span<const std::uint32_t>() : ranks_;
   }
+  std::span<const std::uint32_t> ranks() const { return ranks_; }
+  /// Those that have not said that they are ready.
+  std::set<std::uint32_t> starting() const;
+  /// Those that have been told to stop and have not left.
+  std::set<std::uint32_t> leaving() const;
   RunId run() const { return run_; }
 
   void on(const ClockQuestion& question);
@@ -57,6 +62,9 @@ class PoolRun {
 
   void cancel() { stop(RunOutcome::cancelled, ""); }
   void fail(const std::string& message) { stop(RunOutcome::failed, message); }
+  /// Stops it, and the listener hears nothing more of it; a run that was about to end is done
+  /// again.
+  void give_back();
 
   /// All ranks have left the run.
   bool over() const { return idle_.size() == ranks_.size(); }
@@ -96,6 +104,7 @@ class PoolRun {
   std::vector<std::int64_t> outstanding_;  // per row: actions handed out and not reported
   Clock::time_point points_sent_, progress_sent_;
   bool stopping_ = false;
+  bool given_back_ = false;
   bool handed_over_ = false;
   RunOutcome outcome_ = RunOutcome::failed;
   std::string message_;

@@ -1,7 +1,6 @@
 #include "worker/transport/in_process.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -20,7 +19,6 @@ struct RunBoxes {
   std::vector<std::deque<Message>> boxes;
   std::vector<bool> closing;
   std::size_t joined = 0;
-  std::condition_variable all_joined;
 };
 
 }  // namespace
@@ -100,20 +98,12 @@ class InProcessTransport : public Transport {
     const std::vector<int> key(ranks.begin(), ranks.end());
     const auto me = std::find(key.begin(), key.end(), rank_);
     PW_CHECK(me != key.end(), "rank " << rank_ << " opens a run that it is not part of");
-    std::shared_ptr<RunBoxes> run;
-    {
-      const std::lock_guard lock(shared_->mutex);
-      auto& opening = shared_->opening[{key, tag}];
-      if (!opening) opening = std::make_shared<RunBoxes>(key.size());
-      run = opening;
-      // The last to join takes it off the list: ranks and tag may come again.
-      if (++run->joined == key.size()) {
-        shared_->opening.erase({key, tag});
-        run->all_joined.notify_all();
-      }
-    }
-    std::unique_lock lock(shared_->mutex);
-    run->all_joined.wait(lock, [&] { return run->joined == key.size(); });
+    const std::lock_guard lock(shared_->mutex);
+    auto& opening = shared_->opening[{key, tag}];
+    if (!opening) opening = std::make_shared<RunBoxes>(key.size());
+    const std::shared_ptr<RunBoxes> run = opening;
+    // The last to join takes it off the list: ranks and tag may come again.
+    if (++run->joined == key.size()) shared_->opening.erase({key, tag});
     return std::make_unique<InProcessRun>(run, static_cast<int>(me - key.begin()));
   }
 

@@ -34,7 +34,7 @@ class RunTransport {
   /// No more will be sent. From now on poll() only drops what still comes.
   virtual void begin_close() = 0;
   /// True once every rank of the run has begun to close and all that was sent has arrived; the
-  /// run's communicator is then free again.
+  /// run's tag may then be used again.
   virtual bool closed() = 0;
 };
 
@@ -52,8 +52,9 @@ class Transport {
   /// True when all that this rank has sent has left it.
   virtual bool sends_done() = 0;
 
-  /// A run's transport among `ranks` (of the world, ascending; this one is among them). Waits until
-  /// all of them have called it with the same `tag`.
+  /// A run's transport among `ranks` (of the world, ascending; this one is among them), all of
+  /// which call it with the same `tag`, from 0 to 32,000. Returns at once: nobody waits for a rank
+  /// that has died.
   virtual std::unique_ptr<RunTransport> open_run(std::span<const int> ranks, int tag) = 0;
 };
 
