@@ -4,7 +4,7 @@ target_include_directories(pipewright_options INTERFACE ${CMAKE_SOURCE_DIR})
 # g++ 12 gives false warnings inside its own headers: maybe-uninitialized for AVX-512 (GCC bug 105593),
 # restrict for std::string's operator+ (GCC bug 105651).
 target_compile_options(pipewright_options INTERFACE
-  -Wall -Wextra -Wno-maybe-uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-restrict>)
 if(PIPEWRIGHT_WERROR)
   target_compile_options(pipewright_options INTERFACE -Werror)
 endif()
