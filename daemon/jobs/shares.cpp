@@ -38,8 +38,8 @@ void Shares::take(const std::string& user, std::size_t ranks, Time now) {
 
 void Shares::give_back(const std::string& user, std::size_t ranks, Time now) {
   Use use = at(user, now);
-  PW_CHECK(use.ranks >= ranks, "user '" << user << "' gives back " << ranks << " ranks of "
-                                        << use.ranks);
+  PW_CHECK(use.ranks >= ranks,
+           "user '" << user << "' gives back " << ranks << " ranks of " << use.ranks);
   use.ranks -= ranks;
   uses_[user] = use;
 }

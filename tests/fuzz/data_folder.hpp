@@ -1,4 +1,5 @@
-// A folder for the daemon of one target, in the folder for temporary files. It goes with the process.
+// A folder for the daemon of one target, in the folder for temporary files. It goes with the
+// process.
 #pragma once
 
 #include <stdlib.h>

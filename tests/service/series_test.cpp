@@ -185,7 +185,9 @@ TEST_F(SeriesTest, AStoreOfTheVersionBeforeIsSummarised) {
   store.reset();
   {
     sqlite::Database database(folder.path() / "pipewright.db");
-    database.execute("DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority; PRAGMA user_version = 4");
+    database.execute(
+        "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority; PRAGMA user_version = "
+        "4");
   }
   store = std::make_unique<Store>(folder.path() / "pipewright.db");
   EXPECT_EQ(text_of(store->series(job, 1, {Series::last_stage_loss})), before);

@@ -1,8 +1,7 @@
 // Requests to the daemon, below its sockets. An input is text:
 //   METHOD TARGET
-//   content-type: ...          (headers that the routes read, in any order; "websocket:" asks for one)
-//   (an empty line)
-//   body
+//   content-type: ...          (headers that the routes read, in any order; "websocket:" asks for
+//   one) (an empty line) body
 #include <spdlog/spdlog.h>
 
 #include <array>
@@ -18,7 +17,8 @@ using namespace pipewright;
 
 namespace {
 
-constexpr std::string_view token = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+constexpr std::string_view token =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 constexpr std::string_view a_job =
     "{\"objective\": {\"quadratic\": {\"generate\": {\"kind\": \"random\", \"examples\": 8, "
     "\"parameters\": 4}, \"batch_size\": 2}}, \"schedule\": {\"pipedream\": {\"stages\": 2, "

@@ -1,8 +1,8 @@
 // Job files: YAML, the schema, sweeps; and that a checked job says the same in all of its forms.
+#include "proto/codec/job_file.hpp"
 #include "core/train/job.hpp"
 #include "core/train/sweep.hpp"
 #include "proto/codec/api.hpp"
-#include "proto/codec/job_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace pipewright;

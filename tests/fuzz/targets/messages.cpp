@@ -1,4 +1,5 @@
-// Every other protobuf message, and the JSON form of those that have one. The first byte says which.
+// Every other protobuf message, and the JSON form of those that have one. The first byte says
+// which.
 #include "proto/codec/api.hpp"
 #include "proto/codec/control.hpp"
 #include "proto/codec/pool.hpp"

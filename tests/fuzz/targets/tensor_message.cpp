@@ -21,9 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memcpy(second_space.data(), first.data(), size);
     Message second = decode_tensor_message(std::move(again));
     const std::span<const std::byte> twice = encode_tensor_message(second);
-    fuzz::claim(std::equal(twice.begin(), twice.end(),
-                           reinterpret_cast<const std::byte*>(first.data())),
-                "a message comes out as it went in");
+    fuzz::claim(
+        std::equal(twice.begin(), twice.end(), reinterpret_cast<const std::byte*>(first.data())),
+        "a message comes out as it went in");
   });
   return 0;
 }
