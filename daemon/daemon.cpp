@@ -1,16 +1,19 @@
 #include "daemon/daemon.hpp"
 
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <optional>
 
+#include "daemon/auth/tokens.hpp"
 #include "daemon/data_dir.hpp"
+#include "daemon/log.hpp"
 #include "daemon/net/api.hpp"
 #include "daemon/net/asio.hpp"
 #include "daemon/net/server.hpp"
 #include "daemon/pools/local_pool.hpp"
+#include "proto/net/url.hpp"
 
 namespace pipewright {
 namespace {
@@ -42,13 +45,53 @@ std::filesystem::path worker_program() {
   return worker;
 }
 
+std::int64_t unix_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(now).count();
+}
+
+asio::ip::address listened_on(const DaemonOptions& options) {
+  error_code ec;
+  const auto address = asio::ip::make_address(options.listen, ec);
+  if (ec) {
+    throw ConfigError("--listen " + options.listen +
+                      ": is not an IP address; 127.0.0.1 and 0.0.0.0 are");
+  }
+  if (!address.is_loopback() && options.tls.certificate.empty() && !options.plain_beyond_loopback) {
+    throw ConfigError(
+        "--listen " + options.listen +
+        ": others could read tokens and jobs on their way there; give --tls-certificate FILE "
+        "--tls-key FILE, or say --allow-plain-http-beyond-loopback in a network that you trust");
+  }
+  return address;
+}
+
+/// Throws ConfigError for a data root that is no folder.
+ServiceLimits limits_of(const DaemonOptions& options) {
+  ServiceLimits limits = options.service;
+  for (const std::string& root : options.data_roots) {
+    std::error_code ec;
+    if (!std::filesystem::is_directory(root, ec)) {
+      throw ConfigError("--data-root " + root + ": is not a folder");
+    }
+  }
+  if (!options.data_roots.empty()) limits.data_roots = DataRoots(options.data_roots).folders();
+  return limits;
+}
+
+DataPolicy data_policy(const DaemonOptions& options) {
+  return {DataRoots::unless_empty(options.data_roots), listened_on(options).is_loopback()};
+}
+
 /// Where a client on this machine reaches the daemon.
-std::string url_of(const std::string& listen, std::uint16_t port) {
-  const auto address = asio::ip::make_address(listen);
-  std::string host = address.to_string();
-  if (address.is_unspecified()) host = address.is_v6() ? "::1" : "127.0.0.1";
-  if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return "http://" + host + ":" + std::to_string(port);
+std::string url_of(const DaemonOptions& options, std::uint16_t port) {
+  const asio::ip::address address = listened_on(options);
+  std::string host = options.announce;
+  if (host.empty()) host = address.to_string();
+  if (options.announce.empty() && address.is_unspecified()) {
+    host = address.is_v6() ? "::1" : "127.0.0.1";
+  }
+  return net::Url{host, std::to_string(port), !options.tls.certificate.empty()}.text();
 }
 
 /// As many descriptors as this process may have: every connection takes one.
@@ -67,12 +110,13 @@ struct Daemon::Impl {
   explicit Impl(DaemonOptions given)
       : options(std::move(given)),
         data(options.data_dir),
-        service(data.path(), options.service),
-        api(service, Token::load_or_make(data.token_file()), Page::load(options.page_dir)),
+        service(data.path(), limits_of(options)),
+        tokens(data.path()),
+        api(service, tokens, data_policy(options), Page::load(options.page_dir)),
         io(std::make_unique<asio::io_context>(1)),
-        server(
-            std::make_unique<Server>(*io, options.listen, options.port, api, service, options.net)),
-        url(url_of(options.listen, server->port())) {
+        server(std::make_unique<Server>(*io, listened_on(options).to_string(), options.port,
+                                        options.tls, api, service, options.net)),
+        url(url_of(options, server->port())) {
     service.on_ends([this] {
       if (!std::exchange(ends_wait, true)) asio::co_spawn(*io, commit_ends(), asio::detached);
     });
@@ -83,6 +127,7 @@ struct Daemon::Impl {
     pool.silence_max_s = options.local_silence_max_s;
     pool.daemon_url = url;
     pool.token_file = data.token_file();
+    pool.tls_ca = options.tls_ca;
     pool.log_file = data.pool_log();
     service.expect_local_pool(pool.name);
     local_pool.emplace(std::move(pool));
@@ -101,8 +146,9 @@ struct Daemon::Impl {
       if (local_pool) watch_local_pool(Clock::now());
       try {
         service.tick();
+        tokens.save_uses(unix_ms());
       } catch (const Error& error) {
-        spdlog::error("tick: {}", error.what());
+        log_error("tick", {{"error", error.what()}});
       }
       timer.expires_after(tick_interval);
       co_await timer.async_wait(into(ec));
@@ -125,12 +171,37 @@ struct Daemon::Impl {
     try {
       service.commit();
     } catch (const Error& error) {
-      spdlog::error("ends of runs: {}", error.what());
+      log_error("ends of runs", {{"error", error.what()}});
+    }
+  }
+
+  /// SIGHUP: certificates get renewed while the daemon runs. Without TLS it means what it says, if
+  /// there was a terminal.
+  awaitable<void> heed_hang_ups() {
+    asio::signal_set hang_ups(*io, SIGHUP);
+    error_code ec;
+    while (true) {
+      co_await hang_ups.async_wait(into(ec));
+      if (ec) co_return;
+      if (!options.tls.certificate.empty()) {
+        reload_tls();
+      } else if (::isatty(STDERR_FILENO) != 0) {
+        begin_end("the terminal was closed");
+      }
+    }
+  }
+
+  void reload_tls() {
+    try {
+      server->reload_tls();
+      log_info("certificate read again", {{"file", options.tls.certificate}});
+    } catch (const Error& error) {
+      log_error("the certificate before stays in use", {{"error", error.what()}});
     }
   }
 
   awaitable<void> end(std::string reason) {
-    spdlog::info("ending reason=\"{}\"", reason);
+    log_info("ending", {{"reason", reason}});
     server->stop();
     if (local_pool) local_pool->retire();
     service.shut_down(reason);
@@ -151,6 +222,7 @@ struct Daemon::Impl {
     }
     if (local_pool) local_pool->kill();
     service.tick();  // what still waits goes to the disk
+    tokens.save_uses(unix_ms(), true);
     io->stop();
   }
 
@@ -164,6 +236,7 @@ struct Daemon::Impl {
   DaemonOptions options;
   DataDir data;
   Service service;
+  Tokens tokens;
   Api api;
   std::unique_ptr<asio::io_context> io;
   std::unique_ptr<Server> server;
@@ -181,8 +254,8 @@ Daemon::Daemon(DaemonOptions options) {
   raise_descriptor_limit();
   impl_ = std::make_unique<Impl>(std::move(options));
   impl_->server->start();
-  impl_->data.announce(impl_->url);
-  spdlog::info("listening url={} data_dir={}", impl_->url, impl_->data.path().string());
+  impl_->data.announce(impl_->url, impl_->options.tls_ca);
+  log_info("listening", {{"url", impl_->url}, {"data_dir", impl_->data.path().string()}});
 }
 
 Daemon::~Daemon() = default;
@@ -202,8 +275,9 @@ void Daemon::run() {
     if (!ec) impl.begin_end(number == SIGINT ? "interrupted" : "terminated");
   });
   asio::co_spawn(*impl.io, impl.tick(), asio::detached);
+  asio::co_spawn(*impl.io, impl.heed_hang_ups(), asio::detached);
   impl.io->run();
-  spdlog::info("ended");
+  log_info("ended");
 }
 
 void Daemon::stop(const std::string& reason) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "daemon/net/limits.hpp"
+#include "daemon/net/server.hpp"
 #include "daemon/service.hpp"
 
 namespace pipewright {
@@ -18,9 +19,15 @@ std::filesystem::path default_page_dir();
 struct DaemonOptions {
   std::filesystem::path data_dir;
   std::string listen = "127.0.0.1";
-  std::uint16_t port = 7070;        // 0: any that is free
-  int local_ranks = 0;              // 0: no local pool
-  double local_silence_max_s = 30;  // of its ranks: see pipewright-worker --silence-max
+  std::uint16_t port = 7070;  // 0: any that is free
+  TlsFiles tls = {};          // none: plain HTTP
+  std::string tls_ca = {};  // what the local pool and local clients trust; empty: the system's CAs
+  std::string announce =
+      {};  // the host in url(); empty: the address, or loopback for all addresses
+  bool plain_beyond_loopback = false;  // without TLS only loopback is listened on, unless told so
+  std::vector<std::string> data_roots = {};  // folders; none: see DataPolicy
+  int local_ranks = 0;                       // 0: no local pool
+  double local_silence_max_s = 30;           // of its ranks: see pipewright-worker --silence-max
   std::filesystem::path page_dir = default_page_dir();  // need not be there: no page then
   ServiceLimits service = {};
   NetLimits net = {};

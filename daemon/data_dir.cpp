@@ -54,11 +54,12 @@ DataDir::~DataDir() {
   ::close(lock_);  // the lock ends with it; its file stays, or two daemons could lock two files
 }
 
-void DataDir::announce(const std::string& url) {
+void DataDir::announce(const std::string& url, const std::string& tls_ca) {
   Value value = Value::map();
   value.set("url", url);
   value.set("pid", static_cast<std::int64_t>(::getpid()));
   value.set("version", program_version());
+  if (!tls_ca.empty()) value.set("tls_ca", fs::absolute(tls_ca).string());
   write_file_atomically(path_ / "daemon.json", to_json(value) + "\n", 0600);
   announced_ = true;
 }

@@ -19,9 +19,9 @@ class DataDir {
   std::filesystem::path token_file() const { return path_ / "token"; }
   std::filesystem::path pool_log() const { return path_ / "pool-local.log"; }
 
-  /// Writes daemon.json ({"url", "pid", "version"}), by which clients find the daemon. It is
-  /// removed with this object.
-  void announce(const std::string& url);
+  /// Writes daemon.json ({"url", "pid", "version"}, and "tls_ca" unless it is empty), by which
+  /// clients find the daemon. It is removed with this object.
+  void announce(const std::string& url, const std::string& tls_ca);
 
  private:
   std::filesystem::path path_;

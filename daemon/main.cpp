@@ -1,26 +1,22 @@
 // pipewrightd: options, logging, exit status.
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "core/base/error.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/log.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace {
 
 constexpr int exit_usage = 2;
 
-void start_logging(const std::string& level) {
-  const auto logger = spdlog::stderr_logger_st("pipewrightd");
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-  logger->set_level(spdlog::level::from_str(level));
-  logger->flush_on(spdlog::level::trace);
-  spdlog::set_default_logger(logger);
-}
+const std::map<std::string, pipewright::LogLevel> levels{{"debug", pipewright::LogLevel::debug},
+                                                         {"info", pipewright::LogLevel::info},
+                                                         {"warning", pipewright::LogLevel::warning},
+                                                         {"error", pipewright::LogLevel::error}};
 
 }  // namespace
 
@@ -37,6 +33,35 @@ int main(int argc, char** argv) {
   app.add_option("--port", options.port, "Port to listen on; 0: any that is free (see daemon.json)")
       ->capture_default_str();
   app.add_option("--listen", options.listen, "IP address to listen on")->capture_default_str();
+  auto* certificate =
+      app.add_option("--tls-certificate", options.tls.certificate,
+                     "Speak HTTPS with this certificate (PEM, with those between it and its CA "
+                     "behind it); read again at SIGHUP")
+          ->type_name("FILE");
+  auto* key = app.add_option("--tls-key", options.tls.key, "Its key (PEM)")->type_name("FILE");
+  certificate->needs(key);
+  key->needs(certificate);
+  app.add_option("--tls-ca", options.tls_ca,
+                 "What the local pool, and clients that use --data-dir, trust (PEM); default: the "
+                 "system's CAs")
+      ->type_name("FILE")
+      ->needs(certificate);
+  app.add_option(
+         "--announce", options.announce,
+         "Host in the URL of daemon.json, by which local clients and the local pool come: a "
+         "name that the certificate is for; default: the address, or loopback for all")
+      ->type_name("HOST");
+  app.add_flag("--allow-plain-http-beyond-loopback", options.plain_beyond_loopback,
+               "Without TLS listen on other addresses than loopback too, though others in that "
+               "network can then read tokens and jobs on their way");
+  app.add_option(
+         "--data-root", options.data_roots,
+         "Folder that jobs may read files from; may be given several times. Without it a "
+         "daemon on loopback whose only token is its owner's reads whatever he can, any other "
+         "no files at all")
+      ->type_name("DIR")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--ranks", options.local_ranks,
                  "Ranks of the pool that is started on this machine; 0: none, pools attach by "
                  "themselves")
@@ -58,6 +83,14 @@ int main(int argc, char** argv) {
                  "While the data folder holds more, delete the jobs that ended first; 0: no limit")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
       ->capture_default_str();
+  std::string format = "text";
+  app.add_option(
+         "--log-format", format,
+         "Lines for people, or one JSON object per line with time, level, message and fields")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_flag("--log-access", options.net.log_access,
+               "Write every request, with user, peer and status, at level info rather than debug");
   app.add_option("--log-level", level, "What is written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
@@ -70,7 +103,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_usage;
   }
-  start_logging(level);
+  pipewright::start_logging(levels.at(level), format == "json" ? pipewright::LogFormat::json
+                                                               : pipewright::LogFormat::text);
   options.data_dir = data_dir;
   auto& retention = options.service.retention;
   if (keep_days > 0) retention.age_max = std::chrono::hours(24 * keep_days);

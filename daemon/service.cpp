@@ -1,13 +1,12 @@
 #include "daemon/service.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "core/train/job.hpp"
 #include "core/train/run_table.hpp"
 #include "daemon/jobs/ranks.hpp"
+#include "daemon/log.hpp"
 #include "proto/codec/json.hpp"
 
 namespace pipewright {
@@ -78,7 +77,8 @@ Service::Submitted Service::submit(const Value& checked, const Submission& by) {
   const JobRuns runs(checked);
   const int ranks = ranks_wanted(runs);
   const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms(), by);
-  spdlog::info("job accepted id={} runs={} ranks={} user={}", id, runs.size(), ranks, by.user);
+  log_info("job accepted",
+           {{"job", id}, {"runs", runs.size()}, {"ranks", ranks}, {"user", by.user}});
   put(jobs::JobAccepted{id, ranks, runs.size(), by.user});
   return {id, true};
 }
@@ -96,7 +96,7 @@ void Service::delete_ended(JobId id) {
   store_.remove(id);
   std::erase_if(runs_of_, [&](const auto& kept) { return kept.first == id; });
   wake_streams(id);
-  spdlog::info("job deleted id={}", id);
+  log_info("job deleted", {{"job", id}});
   files_.remove(id);
 }
 
@@ -290,6 +290,10 @@ void Service::shut_down(const std::string& reason) {
   closing_ = reason;
   queue_.stop_starting();
   for (const auto& [id, pool] : pools_) pool.port->send(encode_daemon_frame(ShutDown{reason}));
+  wake_all_streams();
+}
+
+void Service::wake_all_streams() {
   for (const auto& [id, feed] : feeds_) {
     for (StreamPort* port : feed.ports) port->wake();
   }
@@ -342,14 +346,21 @@ void Service::take_ends() {
 
 void Service::perform(const jobs::Effect& effect) {
   if (const auto* job = std::get_if<jobs::StoreJob>(&effect)) {
-    spdlog::debug("job state id={} state={} runs={}/{} message=\"{}\"", job->job,
-                  name_of(job->state), job->counts.ended(), job->counts.total, job->message);
+    log_debug("job state", {{"job", job->job},
+                            {"state", name_of(job->state)},
+                            {"runs_ended", job->counts.ended()},
+                            {"runs", job->counts.total},
+                            {"message", job->message}});
     journal_.add_job_state(*job, unix_ms());
   } else if (const auto* change = std::get_if<jobs::StoreRun>(&effect)) {
     const auto pool = change->pool ? pools_.find(*change->pool) : pools_.end();
     const std::string pool_name = pool == pools_.end() ? "" : pool->second.info.name;
-    spdlog::info("run state job={} run={} state={} attempt={} pool={} message=\"{}\"", change->job,
-                 change->run, name_of(change->state), change->attempt, pool_name, change->message);
+    log_info("run state", {{"job", change->job},
+                           {"run", change->run},
+                           {"state", name_of(change->state)},
+                           {"attempt", change->attempt},
+                           {"pool", pool_name},
+                           {"message", change->message}});
     journal_.add_run_state(*change, pool_name, unix_ms());
     count(*change);
   } else if (const auto* asked = std::get_if<jobs::StoreCancelAsked>(&effect)) {
@@ -388,7 +399,7 @@ bool Service::flush() {
     store_fault_.clear();
   } catch (const StoreError& error) {
     metrics_.commit_failed();
-    if (store_fault_ != error.what()) spdlog::error("store refuses: {}", error.what());
+    if (store_fault_ != error.what()) log_error("store refuses", {{"error", error.what()}});
     store_fault_ = error.what();
     return false;
   }
@@ -424,7 +435,7 @@ void Service::send_outgoing() {
       pool->second.port->send(encode_outgoing(outgoing));
     } catch (const StoreError& error) {
       // The job cannot be read: its pool would wait for it for ever.
-      spdlog::error("pool cannot be told pool={}: {}", pool->second.info.name, error.what());
+      log_error("pool cannot be told", {{"pool", pool->second.info.name}, {"error", error.what()}});
       pool->second.port->close(error.what());
     } catch (const ConfigError& error) {
       fail_to_start(std::get<jobs::StartOnPool>(outgoing), error.what());
@@ -435,8 +446,8 @@ void Service::send_outgoing() {
 std::string Service::encode_outgoing(const Outgoing& outgoing) {
   if (const auto* frame = std::get_if<DaemonFrame>(&outgoing)) return encode_daemon_frame(*frame);
   const auto& start = std::get<jobs::StartOnPool>(outgoing);
-  return encode_daemon_frame(
-      StartRun{start.run, runs_of(start.run.job).run(start.run.run).job, start.ranks});
+  return encode_daemon_frame(StartRun{start.run, runs_of(start.run.job).run(start.run.run).job,
+                                      start.ranks, limits_.data_roots});
 }
 
 /// A point of a sweep that makes no job: nothing is sent to the pool.

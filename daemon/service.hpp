@@ -58,6 +58,7 @@ struct ServiceLimits {
   std::size_t pending_events_max = 1'000'000;  // while the disk refuses; beyond it pools wait
   std::size_t log_text_bytes_max = 16 * 1024;  // of one line; longer ones are cut
   Retention retention;
+  std::vector<std::string> data_roots;  // told to pools; none: no bounds
 };
 
 class Service {
@@ -110,6 +111,8 @@ class Service {
   }
   std::optional<Progress> progress(JobId id) const;
   std::size_t streams() const;
+  /// Something else than their job may have changed for them.
+  void wake_all_streams();
 
   // Pools.
   std::variant<PoolId, Refused> attach(const PoolHello& hello, PoolPort& port);

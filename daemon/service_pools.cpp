@@ -1,9 +1,9 @@
 // The side of Service that pools speak to.
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "daemon/log.hpp"
 #include "daemon/service.hpp"
 
 namespace pipewright {
@@ -46,7 +46,7 @@ std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& 
   }
   if (!closing_.empty()) fault = closing_;
   if (!fault.empty()) {
-    spdlog::warn("pool refused name=\"{}\": {}", hello.name, fault);
+    log_warning("pool refused", {{"pool", hello.name}, {"error", fault}});
     return Refused{fault};
   }
   PoolInfo info{.name = hello.name,
@@ -61,8 +61,10 @@ std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& 
   for (const RankInfo& rank : hello.ranks) info.rank_hosts.push_back(rank.host);
   ++last_pool_;
   pools_[last_pool_] = {std::move(info), &port};
-  spdlog::info("pool attached name={} ranks={} slurm_job={} cpu=\"{}\"", hello.name,
-               hello.ranks.size(), hello.slurm_job, hello.cpu_type);
+  log_info("pool attached", {{"pool", hello.name},
+                             {"ranks", hello.ranks.size()},
+                             {"slurm_job", hello.slurm_job},
+                             {"cpu", hello.cpu_type}});
   port.send(encode_daemon_frame(
       Welcome{static_cast<std::uint32_t>(limits_.queue.heartbeat_interval.count())}));
   const PoolId id = last_pool_;
@@ -98,7 +100,7 @@ void Service::detach(PoolId pool, const std::string& reason) {
 void Service::remove(PoolId pool, const std::string& reason, const jobs::Input& input) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
-  spdlog::info("pool gone name={} reason=\"{}\"", gone.mapped().info.name, reason);
+  log_info("pool gone", {{"pool", gone.mapped().info.name}, {"reason", reason}});
   local_pool_left_ = local_pool_left_ || gone.mapped().info.local;
   if (!ended_.empty()) flush();  // those runs are not lost
   put(input);
@@ -166,8 +168,8 @@ void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
   try {
     files_.put(frame);
   } catch (const StoreError& error) {
-    spdlog::error("file of a run cannot be stored job={} run={}: {}", frame.run.job, frame.run.run,
-                  error.what());
+    log_error("file of a run cannot be stored",
+              {{"job", frame.run.job}, {"run", frame.run.run}, {"error", error.what()}});
     file_faults_[key] = error.what();
   }
 }

@@ -32,7 +32,7 @@ void on_signal(int number) {
 }
 
 struct Options {
-  std::string daemon, token_file, name, job_file, out;
+  std::string daemon, token_file, tls_ca, name, job_file, out;
   int expect_ranks = 0;
   double silence_max_s = std::chrono::duration<double>(silence_max_default).count();
 
@@ -43,9 +43,14 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  auto* daemon = app.add_option("--daemon", options.daemon,
-                                "Attach to the daemon at this address (http://127.0.0.1:7070)");
+  auto* daemon =
+      app.add_option("--daemon", options.daemon,
+                     "Attach to the daemon at this address (http://127.0.0.1:7070, https://...)");
   auto* token = app.add_option("--token-file", options.token_file, "File with the daemon's token");
+  app.add_option("--tls-ca", options.tls_ca,
+                 "Certificates (PEM) to trust for https://, instead of the system's")
+      ->envname("PIPEWRIGHT_TLS_CA")
+      ->type_name("FILE");
   auto* name = app.add_option("--name", options.name, "Name of the pool (default: HOST-PID)");
   auto* run = app.add_option("--run", options.job_file, "Without a daemon: run this job file");
   auto* out = app.add_option("--out", options.out, "Folder for the files of --run");
@@ -141,7 +146,8 @@ int serve(const Options& options, std::vector<RankInfo> ranks, Transport& transp
   const PoolOptions pool{spool.string(), std::move(ranks), options.silence_max(), kill_follows};
   PoolEnd end;
   {
-    DaemonLink link(daemon_address(options.daemon, options.token_file), hello, connect_deadline);
+    DaemonLink link(daemon_address(options.daemon, options.token_file, options.tls_ca), hello,
+                    connect_deadline);
     say("pool '" + hello.name + "' of " + std::to_string(transport.size()) +
         " ranks is attached to " + options.daemon);
     end = serve_pool(transport, link, pool, stop_asked);

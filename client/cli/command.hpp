@@ -59,6 +59,7 @@ void add_pools(Program& program);
 void add_pool(Program& program);
 void add_plot(Program& program);
 void add_web(Program& program);
+void add_token(Program& program);
 
 // Need no daemon: in offline/.
 void add_plan(Program& program);

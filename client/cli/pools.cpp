@@ -74,6 +74,9 @@ std::vector<std::string> sbatch_command(const Options& options, const fs::path& 
   if (daemon) {
     command.insert(command.end(), {"--url", daemon->url(), "--token-file",
                                    fs::absolute(daemon->token_file).string()});
+    if (!daemon->tls_ca.empty()) {
+      command.insert(command.end(), {"--tls-ca", fs::absolute(daemon->tls_ca).string()});
+    }
   }
   return command;
 }
@@ -107,7 +110,7 @@ int show_dry_run(const Options& options, const fs::path& script) {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
 /// "RUNNING None", "PENDING Resources", "FAILED NonZeroExitCode"; empty when Slurm knows no such

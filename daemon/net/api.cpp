@@ -1,33 +1,19 @@
 #include "daemon/net/api.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "core/base/text.hpp"
+#include "daemon/log.hpp"
+#include "daemon/net/api_reply.hpp"
 #include "daemon/net/http_fault.hpp"
 #include "daemon/net/job_body.hpp"
+#include "daemon/net/openapi.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright {
 namespace {
-
-WireFormat format_from(std::string_view accept) {
-  const std::size_t protobuf = accept.find("application/x-protobuf");
-  return protobuf < accept.find("application/json") ? WireFormat::protobuf : WireFormat::json;
-}
-
-template <class T>
-ApiReply reply(unsigned status, const T& message, WireFormat format) {
-  ApiReply reply;
-  reply.status = status;
-  reply.content_type =
-      format == WireFormat::protobuf ? "application/x-protobuf" : "application/json";
-  reply.body = encode(message, format);
-  return reply;
-}
 
 std::optional<std::int64_t> number(const Uri& uri, const std::string& name, std::int64_t min,
                                    std::int64_t max) {
@@ -88,20 +74,6 @@ constexpr std::array<std::pair<std::string_view, XAxis>, 4> x_choices{
 constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
     {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
 
-/// The token that a request shows: a browser, which can set no headers of a WebSocket, offers it as
-/// the subprotocol "bearer.TOKEN" instead, for a URL would end up in logs and histories.
-std::string_view token_of(const ApiRequest& request) {
-  constexpr std::string_view scheme = "Bearer ", subprotocol = "bearer.";
-  if (request.authorization.starts_with(scheme)) {
-    return trim(request.authorization.substr(scheme.size()));
-  }
-  if (!request.websocket) return {};
-  for (const std::string_view offered : split(request.subprotocols, ',')) {
-    if (trim(offered).starts_with(subprotocol)) return trim(offered).substr(subprotocol.size());
-  }
-  return {};
-}
-
 constexpr std::int64_t id_max = std::numeric_limits<JobId>::max();
 constexpr std::int64_t x_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
@@ -115,40 +87,46 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", {"assets", "{name}"}, Access::open, {}, &Api::asset},
       {"GET", {"healthz"}, Access::open, {}, &Api::health},
       {"GET", {"readyz"}, Access::open, {}, &Api::ready},
-      {"GET", {"metrics"}, Access::token, {}, &Api::metrics},
-      {"POST", {"v1", "jobs"}, Access::token, {}, &Api::submit},
-      {"GET", {"v1", "jobs"}, Access::token, {"limit", "before", "state"}, &Api::list},
-      {"GET", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::show},
-      {"DELETE", {"v1", "jobs", "{id}"}, Access::token, {}, &Api::remove},
-      {"POST", {"v1", "jobs", "{id}", "cancel"}, Access::token, {}, &Api::cancel},
+      {"GET", {"metrics"}, Access::read, {}, &Api::metrics},
+      {"GET", {"v1", "openapi.json"}, Access::open, {}, &Api::description},
+      {"POST", {"v1", "jobs"}, Access::submit, {}, &Api::submit},
+      {"GET", {"v1", "jobs"}, Access::read, {"limit", "before", "state"}, &Api::list},
+      {"GET", {"v1", "jobs", "{id}"}, Access::read, {}, &Api::show},
+      {"DELETE", {"v1", "jobs", "{id}"}, Access::submit, {}, &Api::remove},
+      {"POST", {"v1", "jobs", "{id}", "cancel"}, Access::submit, {}, &Api::cancel},
       {"GET",
        {"v1", "jobs", "{id}", "events"},
-       Access::token,
+       Access::read,
        {"from", "limit", "kind", "run"},
        &Api::events},
-      {"GET", {"v1", "jobs", "{id}", "runs"}, Access::token, {"from", "limit"}, &Api::runs},
-      {"GET", {"v1", "jobs", "{id}", "runs", "{run}"}, Access::token, {}, &Api::run},
+      {"GET", {"v1", "jobs", "{id}", "runs"}, Access::read, {"from", "limit"}, &Api::runs},
+      {"GET", {"v1", "jobs", "{id}", "runs", "{run}"}, Access::read, {}, &Api::run},
       {"GET",
        {"v1", "jobs", "{id}", "runs", "{run}", "series"},
-       Access::token,
+       Access::read,
        {"series", "x", "from", "to", "buckets"},
        &Api::series},
-      {"GET", {"v1", "jobs", "{id}", "runs", "{run}", "files"}, Access::token, {}, &Api::files},
+      {"GET", {"v1", "jobs", "{id}", "runs", "{run}", "files"}, Access::read, {}, &Api::files},
       {"GET",
        {"v1", "jobs", "{id}", "runs", "{run}", "files", "{name}"},
-       Access::token,
+       Access::read,
        {},
        &Api::file},
       // Of run 0, which is all that most jobs have.
-      {"GET", {"v1", "jobs", "{id}", "files"}, Access::token, {}, &Api::files},
-      {"GET", {"v1", "jobs", "{id}", "files", "{name}"}, Access::token, {}, &Api::file},
+      {"GET", {"v1", "jobs", "{id}", "files"}, Access::read, {}, &Api::files},
+      {"GET", {"v1", "jobs", "{id}", "files", "{name}"}, Access::read, {}, &Api::file},
       {"GET",
        {"v1", "jobs", "{id}", "stream"},
-       Access::websocket,
+       Access::read,
        {"from", "format"},
-       &Api::stream},
-      {"GET", {"v1", "pools"}, Access::token, {}, &Api::pools},
-      {"GET", {"v1", "pools", "attach"}, Access::websocket, {}, &Api::attach},
+       &Api::stream,
+       true},
+      {"GET", {"v1", "pools"}, Access::read, {}, &Api::pools},
+      {"GET", {"v1", "pools", "attach"}, Access::pool, {}, &Api::attach, true},
+      {"GET", {"v1", "token"}, Access::any_token, {}, &Api::token},
+      {"GET", {"v1", "tokens"}, Access::admin, {}, &Api::tokens},
+      {"POST", {"v1", "tokens"}, Access::admin, {}, &Api::create_token},
+      {"DELETE", {"v1", "tokens", "{name}"}, Access::admin, {}, &Api::revoke_token},
   };
   return table;
 }
@@ -156,14 +134,6 @@ const std::vector<Api::Route>& Api::routes() {
 ApiReply Api::fault(unsigned status, const std::string& message, std::string_view accept,
                     const std::string& path) {
   return reply(status, ErrorReply{message, path}, format_from(accept));
-}
-
-bool Api::token_shown(const ApiRequest& request) const {
-  return token_.equals(token_of(request));
-}
-
-bool Api::may_send_body(const ApiRequest& request) const {
-  return token_shown(request);
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
@@ -176,35 +146,32 @@ ApiAnswer Api::answer(const ApiRequest& request) {
   } catch (const HttpFault& error) {
     ApiReply reply = refuse(error.status(), error.what());
     reply.allow = error.allow();
+    reply.wrong_token = dynamic_cast<const WrongToken*>(&error) != nullptr;
     return reply;
   } catch (const ParamError& error) {
     return refuse(400, error.what(), error.path());
   } catch (const StoreError& error) {
-    spdlog::error("store refuses: {}", error.what());
+    log_error("store refuses", {{"error", error.what()}});
     return refuse(503, error.what());
   } catch (const QueueFull& error) {
     return refuse(503, error.what());
   } catch (const Error& error) {  // ConfigError, DataError, ProtocolError
     return refuse(400, error.what());
   } catch (const std::exception& error) {
-    spdlog::error("request failed target=\"{}\": {}",
-                  request.target.substr(0, request.target.find('?')), error.what());
+    log_error("request failed", {{"target", request.target.substr(0, request.target.find('?'))},
+                                 {"error", error.what()}});
     return refuse(500, std::string("the daemon failed at this request: ") + error.what());
   }
 }
 
 ApiAnswer Api::dispatch(const ApiRequest& request) {
-  Call call{request, Uri::parse(request.target), 0, 0, {}, format_from(request.accept)};
+  Call call{request, Uri::parse(request.target), 0, 0, {}, format_from(request.accept), nullptr};
   const bool open = std::any_of(routes().begin(), routes().end(), [&](const Route& route) {
     return route.access == Access::open && match(route.path, call);
   });
-  if (!open && !token_shown(request)) {
-    service_.metrics().token_refused();
-    throw HttpFault(401,
-                    "this needs the header 'Authorization: Bearer TOKEN' with the content of "
-                    "the token file in the daemon's data folder");
-  }
+  if (!open) call.holder = holder_of(request);
   const Route& route = find_route(call);
+  if (call.holder) need(route.access, *call.holder);
   for (const auto& [name, value] : call.uri.query) {
     if (std::find(route.parameters.begin(), route.parameters.end(), name) ==
         route.parameters.end()) {
@@ -212,10 +179,14 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
           400, "the parameter '" + name + "' is not known here" + suggest(name, route.parameters));
     }
   }
-  if (route.access == Access::websocket && !request.websocket) {
+  if (route.websocket && !request.websocket) {
     throw HttpFault(426, "this is a WebSocket: ask for an upgrade");
   }
-  return (this->*route.handler)(call);
+  ApiAnswer answer = (this->*route.handler)(call);
+  if (auto* given = std::get_if<ApiReply>(&answer); given != nullptr && call.holder) {
+    given->user = call.holder->name;
+  }
+  return answer;
 }
 
 /// The path of the call follows the pattern; sets what stands for {id}, {run} and {name}.
@@ -294,16 +265,31 @@ ApiAnswer Api::metrics(const Call&) {
   return reply;
 }
 
+ApiAnswer Api::description(const Call&) {
+  std::vector<RouteInfo> all;
+  for (const Route& route : routes()) {
+    const std::vector<std::string> parts(route.path.begin(), route.path.end());
+    all.push_back({std::string(route.method), "/" + join(parts, "/"),
+                   std::string(role_name(route.access)), route.websocket, route.parameters});
+  }
+  ApiReply reply;
+  reply.content_type = "application/json";
+  reply.body = to_json(openapi(all)) + "\n";
+  return reply;
+}
+
 ApiAnswer Api::submit(const Call& call) {
-  const Value checked = job_from_body(call.request.content_type, call.request.body);
+  const bool anywhere = data_.roots.bounded() || (data_.loopback_alone && !tokens_.several());
+  const Value checked =
+      job_from_body(call.request.content_type, call.request.body,
+                    anywhere ? data_.roots : DataRoots(std::vector<std::string>{}));
   const std::string_view key = trim(call.request.idempotency_key);
   const auto is_plain = [](unsigned char c) { return c > ' ' && c < 127; };
   if (key.size() > 200 || !std::all_of(key.begin(), key.end(), is_plain)) {
     throw HttpFault(400, "Idempotency-Key: at most 200 visible ASCII characters without spaces");
   }
   try {
-    const Service::Submitted job =
-        service_.submit(checked, {std::string(admin_user), std::string(key)});
+    const Service::Submitted job = service_.submit(checked, {call.holder->name, std::string(key)});
     return reply(job.is_new ? 201 : 200, SubmitReply{job.id}, call.format);
   } catch (const KeyTaken& error) {
     throw HttpFault(422, error.what());
@@ -329,6 +315,7 @@ ApiAnswer Api::show(const Call& call) {
 }
 
 ApiAnswer Api::cancel(const Call& call) {
+  need_own(existing(call.job), *call.holder, "cancel");
   switch (service_.cancel(call.job)) {
     case Service::CancelAnswer::unknown:
       throw HttpFault(404, "there is no job " + std::to_string(call.job));
@@ -344,6 +331,7 @@ ApiAnswer Api::cancel(const Call& call) {
 /// Answers with the job as it was.
 ApiAnswer Api::remove(const Call& call) {
   const Job job = existing(call.job);
+  need_own(job, *call.holder, "delete");
   switch (service_.remove(call.job)) {
     case Service::RemoveAnswer::unknown:
       throw HttpFault(404, "there is no job " + std::to_string(call.job));
@@ -438,7 +426,8 @@ ApiAnswer Api::file(const Call& call) {
 
 ApiAnswer Api::stream(const Call& call) {
   ServeStream stream{call.job, number(call.uri, "from", 1, 1, sequence_max),
-                     choice(call.uri, "format", format_choices).value_or(WireFormat::protobuf)};
+                     choice(call.uri, "format", format_choices).value_or(WireFormat::protobuf),
+                     call.holder};
   const std::uint64_t next = existing(call.job).last_sequence + 1;
   if (stream.from > next) {
     throw HttpFault(400, "from=" + std::to_string(stream.from) + ": the next event of job " +
@@ -451,8 +440,8 @@ ApiAnswer Api::pools(const Call& call) {
   return reply(200, service_.pools(), call.format);
 }
 
-ApiAnswer Api::attach(const Call&) {
-  return ServePool{};
+ApiAnswer Api::attach(const Call& call) {
+  return ServePool{call.holder};
 }
 
 }  // namespace pipewright

@@ -8,8 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/train/data_roots.hpp"
+#include "daemon/auth/tokens.hpp"
 #include "daemon/net/page.hpp"
-#include "daemon/net/token.hpp"
 #include "daemon/net/uri.hpp"
 #include "daemon/service.hpp"
 
@@ -32,6 +33,8 @@ struct ApiReply {
   std::string allow;                          // methods, of a 405
   std::string cache_control = "no-store";
   std::string security_policy = "default-src 'none'; frame-ancestors 'none'";  // of its content
+  bool wrong_token = false;  // a 401 that is to come slowly
+  std::string user;          // whose token was shown
 };
 
 /// The connection is to become the stream of a job, or that of a pool.
@@ -39,19 +42,30 @@ struct ServeStream {
   JobId job = 0;
   std::uint64_t from = 1;
   WireFormat format = WireFormat::protobuf;
+  std::shared_ptr<const Holder> holder;  // it ends with this token
 };
-struct ServePool {};
+struct ServePool {
+  std::shared_ptr<const Holder> holder;
+};
 
 using ApiAnswer = std::variant<ApiReply, ServeStream, ServePool>;
 
+/// Which files jobs may read.
+struct DataPolicy {
+  DataRoots roots;  // bounded: these, whoever submits
+  /// Only users of this machine reach the daemon. Without roots its owner may then read whatever he
+  /// can, as long as nobody else has a token; nobody reads any file otherwise.
+  bool loopback_alone = true;
+};
+
 class Api {
  public:
-  Api(Service& service, Token token, Page page = {})
-      : service_(service), token_(std::move(token)), page_(std::move(page)) {}
+  Api(Service& service, Tokens& tokens, DataPolicy data = {}, Page page = {})
+      : service_(service), tokens_(tokens), data_(std::move(data)), page_(std::move(page)) {}
 
   ApiAnswer answer(const ApiRequest& request);
-  /// The token is right, or not needed: a body may be read.
-  bool may_send_body(const ApiRequest& request) const;
+  /// The token is known: a body may be read.
+  bool may_send_body(const ApiRequest& request);
   /// An ErrorReply in the form that the request accepts.
   static ApiReply fault(unsigned status, const std::string& message, std::string_view accept,
                         const std::string& path = {});
@@ -64,27 +78,34 @@ class Api {
     std::uint32_t run = 0;  // {run} of the route
     std::string name;       // {name} of the route
     WireFormat format = WireFormat::json;
+    std::shared_ptr<const Holder> holder;  // who asks; null on an open route
   };
-  enum class Access { open, token, websocket };
+  /// Who may use a route: everybody, whoever has a token, or one with this role.
+  enum class Access { open, any_token, read, submit, pool, admin };
   struct Route {
     std::string_view method;
     std::vector<std::string_view> path;
     Access access;
     std::vector<std::string> parameters;
     ApiAnswer (Api::*handler)(const Call& call);
+    bool websocket = false;
   };
 
   static const std::vector<Route>& routes();
+  static std::string_view role_name(Access access);
   ApiAnswer dispatch(const ApiRequest& request);
   static bool match(const std::vector<std::string_view>& pattern, Call& call);
   static const Route& find_route(Call& call);
-  bool token_shown(const ApiRequest& request) const;
+  std::shared_ptr<const Holder> holder_of(const ApiRequest& request);
+  static void need(Access access, const Holder& holder);
+  static void need_own(const Job& job, const Holder& holder, std::string_view to_do);
 
   ApiAnswer page(const Call& call);
   ApiAnswer asset(const Call& call);
   ApiAnswer health(const Call& call);
   ApiAnswer ready(const Call& call);
   ApiAnswer metrics(const Call& call);
+  ApiAnswer description(const Call& call);
   ApiAnswer submit(const Call& call);
   ApiAnswer list(const Call& call);
   ApiAnswer show(const Call& call);
@@ -99,12 +120,17 @@ class Api {
   ApiAnswer stream(const Call& call);
   ApiAnswer pools(const Call& call);
   ApiAnswer attach(const Call& call);
+  ApiAnswer token(const Call& call);
+  ApiAnswer tokens(const Call& call);
+  ApiAnswer create_token(const Call& call);
+  ApiAnswer revoke_token(const Call& call);
   Job existing(JobId id);
   Run existing_run(JobId id, std::uint32_t number);
   void need_files(const Call& call);
 
   Service& service_;
-  Token token_;
+  Tokens& tokens_;
+  DataPolicy data_;
   Page page_;
 };
 

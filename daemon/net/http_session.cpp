@@ -1,9 +1,9 @@
 #include "daemon/net/http_session.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include "daemon/log.hpp"
 #include "daemon/net/sessions.hpp"
 #include "proto/codec/provenance.hpp"
+#include "proto/net/stream.hpp"
 
 namespace pipewright {
 namespace {
@@ -21,6 +21,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   awaitable<void> run() {
+    const bool secure = co_await begin_tls();
+    if (!secure) co_return;
     if (context_.connections > context_.limits.connections_max) {
       const ApiReply full = Api::fault(503, "too many connections", "");
       co_await send(full, false);
@@ -33,12 +35,39 @@ class Connection {
   }
 
  private:
+  beast::tcp_stream& tcp() { return stream_.next_layer(); }
+
+  /// False when the connection is over.
+  awaitable<bool> begin_tls() {
+    if (!context_.tls) co_return true;
+    tcp().expires_after(context_.limits.handshake_max);
+    error_code ec;
+    const bool speaks_tls = co_await beast::async_detect_ssl(stream_, buffer_, into(ec));
+    if (ec) co_return false;
+    if (!speaks_tls) {
+      const ApiReply refusal = Api::fault(400, "this port speaks TLS: use https://", "");
+      co_await send(refusal, false);
+      co_await linger();
+      co_return false;
+    }
+    tls_ = context_.tls;
+    stream_.start_tls(*tls_);
+    const std::size_t used = co_await stream_.tls()->async_handshake(asio::ssl::stream_base::server,
+                                                                     buffer_.data(), into(ec));
+    if (ec) {
+      log_info("TLS handshake failed", {{"peer", peer_name()}, {"error", ec.message()}});
+      co_return false;
+    }
+    buffer_.consume(used);
+    co_return true;
+  }
+
   /// False when the connection is over.
   awaitable<bool> serve_request() {
     http::request_parser<http::string_body> parser;
     parser.body_limit(context_.limits.body_bytes_max);
     parser.header_limit(static_cast<std::uint32_t>(context_.limits.header_bytes_max));
-    stream_.expires_after(context_.limits.idle_max);
+    tcp().expires_after(context_.limits.idle_max);
     error_code ec;
     co_await http::async_read_header(stream_, buffer_, parser, into(ec));
     if (ec) co_return co_await refuse_unreadable(ec, "");
@@ -62,7 +91,9 @@ class Connection {
 
   awaitable<bool> answer(const Request& request) {
     ApiAnswer answer = context_.api.answer(view(request));
+    log_request(request, answer);
     if (const auto* reply = std::get_if<ApiReply>(&answer)) {
+      if (reply->wrong_token) co_return co_await refuse_token(*reply, request.keep_alive());
       co_return co_await send(*reply, request.keep_alive());
     }
     upgraded_ = true;
@@ -75,7 +106,7 @@ class Connection {
     if (stream != nullptr) {
       co_await serve_stream(socket, *stream, context_.service, context_.limits);
     } else {
-      co_await serve_pool(socket, context_.service, context_.limits);
+      co_await serve_pool(socket, std::get<ServePool>(answer), context_.service, context_.limits);
     }
     co_return false;
   }
@@ -93,12 +124,77 @@ class Connection {
             .websocket = beast::websocket::is_upgrade(request)};
   }
 
+  /// Without the query, which may hold a token.
+  void log_request(const Request& request, const ApiAnswer& answer) {
+    const auto* reply = std::get_if<ApiReply>(&answer);
+    const auto* stream = std::get_if<ServeStream>(&answer);
+    const auto* pool = std::get_if<ServePool>(&answer);
+    const std::string_view target = view(request.target());
+    const std::string user = reply != nullptr    ? reply->user
+                             : stream != nullptr ? stream->holder->name
+                                                 : pool->holder->name;
+    (context_.limits.log_access ? log_info : log_debug)(
+        "request", {{"method", view(request.method_string())},
+                    {"route", target.substr(0, target.find('?'))},
+                    {"status", reply != nullptr ? reply->status : 101U},
+                    {"user", user},
+                    {"peer", peer_name()}});
+  }
+
   /// A body that comes without the token is not even read.
   awaitable<bool> refuse_body(const Request& request) {
     const ApiAnswer answer = context_.api.answer(view(request));
+    log_request(request, answer);
     const auto* reply = std::get_if<ApiReply>(&answer);
+    if (reply != nullptr && reply->wrong_token) co_return co_await refuse_token(*reply, false);
     if (reply != nullptr) co_await send(*reply, false);
     co_return false;
+  }
+
+  /// The answer comes the later the more wrong tokens this peer has shown.
+  awaitable<bool> refuse_token(const ApiReply& refusal, bool keep_alive) {
+    const std::string peer = peer_name();
+    const auto pause = context_.attempts.enter(peer, steady_ms());
+    if (!pause) {
+      const ApiReply too_many = Api::fault(
+          429, "too many wrong tokens from this address: wait for the answers to those before", "");
+      co_await send(too_many, false);
+      co_return false;
+    }
+    log_warning("token refused", {{"peer", peer}, {"pause_ms", pause->count()}});
+    const Attempt attempt(context_.attempts, peer);
+    asio::steady_timer timer(stream_.get_executor(), *pause);
+    error_code ec;
+    co_await timer.async_wait(into(ec));
+    co_return co_await send(refusal, keep_alive);
+  }
+
+  /// An answer that waits, until it has been sent.
+  class Attempt {
+   public:
+    Attempt(Attempts& attempts, const std::string& peer) : attempts_(attempts), peer_(peer) {}
+    ~Attempt() { attempts_.leave(peer_); }
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+
+   private:
+    Attempts& attempts_;
+    const std::string& peer_;
+  };
+
+  /// Of IPv6 the network, as one host has all of its addresses.
+  std::string peer_name() {
+    error_code ec;
+    const auto address = tcp().socket().remote_endpoint(ec).address();
+    if (!address.is_v6() || address.to_v6().is_loopback()) return address.to_string();
+    auto bytes = address.to_v6().to_bytes();
+    std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+    return asio::ip::address_v6(bytes).to_string() + "/64";
+  }
+
+  static Attempts::Time steady_ms() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<Attempts::Time>(now);
   }
 
   awaitable<bool> refuse_unreadable(error_code ec, std::string accept) {
@@ -168,7 +264,7 @@ class Connection {
     http::response_serializer<Body> serializer(response);
     error_code ec;
     while (!ec && !serializer.is_done()) {
-      stream_.expires_after(context_.limits.idle_max);
+      tcp().expires_after(context_.limits.idle_max);
       co_await http::async_write_some(stream_, serializer, into(ec));
     }
     co_return !ec && keep_alive;
@@ -178,16 +274,22 @@ class Connection {
   /// read and dropped for a moment, for a reset would take the reply away from it.
   awaitable<void> linger() {
     error_code ec;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, ec);
+    tcp().expires_after(std::chrono::seconds(2));
+    if (stream_.tls() != nullptr) {
+      co_await stream_.tls()->async_shutdown(into(ec));
+      tcp().close();
+      co_return;
+    }
+    tcp().socket().shutdown(tcp::socket::shutdown_send, ec);
     std::array<char, 64 * 1024> dropped{};
-    stream_.expires_after(std::chrono::seconds(2));
     for (std::size_t bytes = 0; !ec && bytes < 4 * context_.limits.body_bytes_max;) {
       bytes += co_await stream_.async_read_some(asio::buffer(dropped), into(ec));
     }
-    stream_.close();
+    tcp().close();
   }
 
-  beast::tcp_stream stream_;
+  std::shared_ptr<net::TlsContext> tls_;  // outlives the stream
+  net::Stream stream_;
   HttpContext& context_;
   beast::flat_buffer buffer_;
   bool upgraded_ = false;
@@ -200,7 +302,7 @@ awaitable<void> serve_http(beast::tcp_stream stream, HttpContext& context) {
     Connection connection(std::move(stream), context);
     co_await connection.run();
   } catch (const std::exception& error) {
-    spdlog::error("connection failed: {}", error.what());
+    log_error("connection failed", {{"error", error.what()}});
   }
 }
 

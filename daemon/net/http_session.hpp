@@ -1,9 +1,11 @@
 // One connection: requests one after the other, or an upgrade.
 #pragma once
 
+#include "daemon/auth/attempts.hpp"
 #include "daemon/net/api.hpp"
 #include "daemon/net/asio.hpp"
 #include "daemon/net/limits.hpp"
+#include "proto/net/tls.hpp"
 
 namespace pipewright {
 
@@ -12,6 +14,8 @@ struct HttpContext {
   Api& api;
   Service& service;
   const NetLimits& limits;
+  Attempts attempts{limits.attempts};
+  std::shared_ptr<net::TlsContext> tls;  // of new connections; null: plain HTTP
   std::size_t connections = 0;
 };
 

@@ -43,7 +43,7 @@ std::string media_type(std::string_view content_type) {
   return type;
 }
 
-Value job_from_body(std::string_view content_type, std::string_view body) {
+Value job_from_body(std::string_view content_type, std::string_view body, const DataRoots& roots) {
   const std::string type = media_type(content_type);
   Value checked;
   if (type == "application/x-protobuf") {
@@ -58,6 +58,7 @@ Value job_from_body(std::string_view content_type, std::string_view body) {
                              "application/yaml");
   }
   refuse_relative_paths(checked);
+  roots.check(checked);
   return checked;
 }
 

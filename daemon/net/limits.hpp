@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "daemon/auth/attempts.hpp"
+
 namespace pipewright {
 
 struct NetLimits {
@@ -13,6 +15,8 @@ struct NetLimits {
   std::size_t connections_max = 512;
   /// For a whole request, and between two.
   std::chrono::milliseconds idle_max{60'000};
+  /// For the beginning of TLS.
+  std::chrono::milliseconds handshake_max{10'000};
   /// From a connection of a pool to its hello.
   std::chrono::milliseconds hello_max{10'000};
   std::size_t pool_frame_bytes_max = std::size_t{32} << 20;
@@ -24,6 +28,9 @@ struct NetLimits {
   std::chrono::milliseconds stuck_frame{30'000};
   std::chrono::milliseconds stream_heartbeat{10'000};
   std::chrono::milliseconds progress_interval{250};
+  AttemptLimits attempts;
+  /// Requests are logged at level info rather than debug.
+  bool log_access = false;
 };
 
 }  // namespace pipewright

@@ -1,7 +1,7 @@
-#include <spdlog/spdlog.h>
 
 #include <deque>
 
+#include "daemon/log.hpp"
 #include "daemon/net/sessions.hpp"
 
 namespace pipewright {
@@ -11,9 +11,10 @@ constexpr std::chrono::milliseconds close_patience{2000};
 
 class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSession> {
  public:
-  PoolSession(std::shared_ptr<WebSocket> socket, Service& service, const NetLimits& limits,
-              const asio::any_io_executor& executor)
+  PoolSession(std::shared_ptr<WebSocket> socket, ServePool pool, Service& service,
+              const NetLimits& limits, const asio::any_io_executor& executor)
       : socket_(std::move(socket)),
+        holder_(std::move(pool.holder)),
         service_(service),
         limits_(limits),
         wake_(executor),
@@ -23,7 +24,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
     try {
       service_.detach(*pool_, "the daemon ended");
     } catch (const Error& error) {
-      spdlog::error("pool cannot be detached: {}", error.what());
+      log_error("pool cannot be detached", {{"error", error.what()}});
     }
   }
 
@@ -54,7 +55,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
       try {
         service_.on_frame(*pool_, decode_pool_frame(*message));
       } catch (const Error& error) {  // a ProtocolError, or the store refuses
-        spdlog::error("pool breaks the protocol: {}", error.what());
+        log_error("pool breaks the protocol", {{"error", error.what()}});
         close(error.what());
         break;
       }
@@ -65,7 +66,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
     try {
       service_.detach(gone, reason_);
     } catch (const Error& error) {
-      spdlog::error("pool cannot be detached: {}", error.what());
+      log_error("pool cannot be detached", {{"error", error.what()}});
     }
   }
 
@@ -83,6 +84,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
       wake_.expires_after(service_.heartbeat_interval());
       error_code ec;
       co_await wake_.async_wait(into(ec));
+      if (const std::string fault = token_fault(*holder_); !fault.empty()) close(fault);
       if (!ec) send(encode_daemon_frame(Heartbeat{}));
     }
     co_await socket_->close(reason_, close_patience);
@@ -129,6 +131,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
   }
 
   std::shared_ptr<WebSocket> socket_;
+  std::shared_ptr<const Holder> holder_;
   Service& service_;
   const NetLimits& limits_;
   asio::steady_timer wake_, pause_;
@@ -145,10 +148,11 @@ awaitable<void> write_until_closed(std::shared_ptr<PoolSession> session) {
 
 }  // namespace
 
-awaitable<void> serve_pool(std::shared_ptr<WebSocket> socket, Service& service,
+awaitable<void> serve_pool(std::shared_ptr<WebSocket> socket, ServePool pool, Service& service,
                            const NetLimits& limits) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto session = std::make_shared<PoolSession>(std::move(socket), service, limits, executor);
+  const auto session =
+      std::make_shared<PoolSession>(std::move(socket), std::move(pool), service, limits, executor);
   asio::co_spawn(executor, write_until_closed(session), asio::detached);
   co_await session->read();
 }

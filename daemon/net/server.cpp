@@ -1,31 +1,32 @@
 #include "daemon/net/server.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include "daemon/log.hpp"
 #include "daemon/net/asio.hpp"
 #include "daemon/net/http_session.hpp"
 
 namespace pipewright {
 
 struct Server::Impl {
-  Impl(asio::io_context& io, Api& api, Service& service, NetLimits limits)
-      : acceptor(io), limits(limits), context{api, service, this->limits} {}
+  Impl(asio::io_context& io, TlsFiles files, Api& api, Service& service, NetLimits limits)
+      : acceptor(io),
+        files(std::move(files)),
+        limits(limits),
+        context{.api = api, .service = service, .limits = this->limits, .tls = {}} {
+    read_tls();
+  }
+
+  void read_tls() {
+    if (files.certificate.empty()) return;
+    context.tls = net::TlsContext::of_server(files.certificate, files.key);
+  }
 
   tcp::acceptor acceptor;
+  TlsFiles files;
   NetLimits limits;
   HttpContext context;
 };
 
 namespace {
-
-tcp::endpoint endpoint_of(const std::string& address, std::uint16_t port) {
-  error_code ec;
-  const auto parsed = asio::ip::make_address(address, ec);
-  if (ec) {
-    throw ConfigError("--listen " + address + ": is not an IP address; 127.0.0.1 and 0.0.0.0 are");
-  }
-  return {parsed, port};
-}
 
 awaitable<void> accept_connections(tcp::acceptor& acceptor, HttpContext& context) {
   asio::steady_timer pause(acceptor.get_executor());
@@ -34,7 +35,7 @@ awaitable<void> accept_connections(tcp::acceptor& acceptor, HttpContext& context
     tcp::socket socket = co_await acceptor.async_accept(into(ec));
     if (!acceptor.is_open()) co_return;
     if (ec) {  // out of descriptors, or a client that left at once
-      spdlog::warn("accept: {}", ec.message());
+      log_warning("accept", {{"error", ec.message()}});
       pause.expires_after(std::chrono::milliseconds(100));
       co_await pause.async_wait(into(ec));
       continue;
@@ -47,10 +48,10 @@ awaitable<void> accept_connections(tcp::acceptor& acceptor, HttpContext& context
 
 }  // namespace
 
-Server::Server(asio::io_context& io, const std::string& address, std::uint16_t port, Api& api,
-               Service& service, NetLimits limits)
-    : impl_(std::make_shared<Impl>(io, api, service, limits)) {
-  const tcp::endpoint endpoint = endpoint_of(address, port);
+Server::Server(asio::io_context& io, const std::string& address, std::uint16_t port,
+               const TlsFiles& tls, Api& api, Service& service, NetLimits limits)
+    : impl_(std::make_shared<Impl>(io, tls, api, service, limits)) {
+  const tcp::endpoint endpoint(asio::ip::make_address(address), port);
   tcp::acceptor& acceptor = impl_->acceptor;
   error_code ec;
   acceptor.open(endpoint.protocol(), ec);
@@ -74,6 +75,10 @@ std::uint16_t Server::port() const {
 void Server::start() {
   asio::co_spawn(impl_->acceptor.get_executor(),
                  accept_connections(impl_->acceptor, impl_->context), asio::detached);
+}
+
+void Server::reload_tls() {
+  impl_->read_tls();
 }
 
 void Server::stop() {

@@ -14,12 +14,18 @@ class io_context;
 
 namespace pipewright {
 
+/// Files in PEM; none: plain HTTP.
+struct TlsFiles {
+  std::string certificate, key;
+};
+
 /// Must live until the io_context has gone, whose coroutines use it.
 class Server {
  public:
-  /// Throws ConfigError when the address cannot be listened on. Port 0: any.
-  Server(boost::asio::io_context& io, const std::string& address, std::uint16_t port, Api& api,
-         Service& service, NetLimits limits);
+  /// On an IP address. Throws ConfigError when it cannot be listened on, or a file of TLS is no
+  /// good. Port 0: any.
+  Server(boost::asio::io_context& io, const std::string& address, std::uint16_t port,
+         const TlsFiles& tls, Api& api, Service& service, NetLimits limits);
   ~Server();
 
   std::uint16_t port() const;
@@ -27,6 +33,9 @@ class Server {
   void start();
   /// Takes no more.
   void stop();
+  /// Reads the files of TLS again, for connections from now on. Throws ConfigError; then those
+  /// before stay.
+  void reload_tls();
 
  private:
   struct Impl;

@@ -15,7 +15,10 @@ awaitable<void> serve_stream(std::shared_ptr<WebSocket> socket, ServeStream stre
                              Service& service, const NetLimits& limits);
 
 /// Speaks with a pool.
-awaitable<void> serve_pool(std::shared_ptr<WebSocket> socket, Service& service,
+awaitable<void> serve_pool(std::shared_ptr<WebSocket> socket, ServePool pool, Service& service,
                            const NetLimits& limits);
+
+/// Why a connection that this token has opened must end; empty while it need not.
+std::string token_fault(const Holder& holder);
 
 }  // namespace pipewright

@@ -1,7 +1,7 @@
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
+#include "daemon/log.hpp"
 #include "daemon/net/sessions.hpp"
 
 namespace pipewright {
@@ -14,7 +14,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
   StreamSession(std::shared_ptr<WebSocket> socket, ServeStream stream, Service& service,
                 const NetLimits& limits, const asio::any_io_executor& executor)
       : socket_(std::move(socket)),
-        stream_(stream),
+        stream_(std::move(stream)),
         service_(service),
         limits_(limits),
         timer_(executor) {
@@ -42,7 +42,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
       bool more = true;
       while (!ended_ && more) more = co_await step();
     } catch (const Error& error) {  // the store refuses
-      spdlog::error("stream failed job={}: {}", stream_.job, error.what());
+      log_error("stream failed", {{"job", stream_.job}, {"error", error.what()}});
       fault = Closing{error.what()};
     }
     if (!std::get<Closing>(fault).reason.empty()) co_await send(std::move(fault));
@@ -54,6 +54,11 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
   awaitable<bool> step() {
     if (!service_.closing().empty()) {
       StreamFrame closing = Closing{service_.closing()};
+      co_await send(std::move(closing));
+      co_return false;
+    }
+    if (const std::string fault = token_fault(*stream_.holder); !fault.empty()) {
+      StreamFrame closing = Closing{fault};
       co_await send(std::move(closing));
       co_return false;
     }
@@ -114,7 +119,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
     }
     last_write_ = Clock::now();
     if (last_write_ - begin < limits_.slow_frame) co_return true;
-    spdlog::warn("stream too slow job={} next={}", stream_.job, stream_.from);
+    log_warning("stream too slow", {{"job", stream_.job}, {"next", stream_.from}});
     service_.metrics().stream_dropped();
     const std::string bye =
         encode(StreamFrame(Closing{"this client does not keep up; it can go on from=" +
@@ -126,7 +131,7 @@ class StreamSession : public StreamPort, public std::enable_shared_from_this<Str
 
   void log_if_cut_off(Clock::time_point begin) const {
     if (Clock::now() - begin < limits_.stuck_frame) return;
-    spdlog::warn("stream cut off, nothing is read job={} next={}", stream_.job, stream_.from);
+    log_warning("stream cut off, nothing is read", {{"job", stream_.job}, {"next", stream_.from}});
     service_.metrics().stream_dropped();
   }
 
@@ -148,11 +153,17 @@ awaitable<void> read_until_closed(std::shared_ptr<StreamSession> session) {
 
 }  // namespace
 
+std::string token_fault(const Holder& holder) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  if (!holder.ended(std::chrono::duration_cast<std::chrono::milliseconds>(now).count())) return {};
+  return "the token '" + holder.name + "' " + (holder.revoked ? "was revoked" : "has expired");
+}
+
 awaitable<void> serve_stream(std::shared_ptr<WebSocket> socket, ServeStream stream,
                              Service& service, const NetLimits& limits) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto session =
-      std::make_shared<StreamSession>(std::move(socket), stream, service, limits, executor);
+  const auto session = std::make_shared<StreamSession>(std::move(socket), std::move(stream),
+                                                       service, limits, executor);
   asio::co_spawn(executor, read_until_closed(session), asio::detached);
   co_await session->write();
 }

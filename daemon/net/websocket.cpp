@@ -9,8 +9,8 @@ namespace pipewright {
 namespace ws = beast::websocket;
 
 struct WebSocket::State {
-  State(beast::tcp_stream stream) : socket(std::move(stream)), deadline(socket.get_executor()) {}
-  ws::stream<beast::tcp_stream> socket;
+  State(net::Stream stream) : socket(std::move(stream)), deadline(socket.get_executor()) {}
+  ws::stream<net::Stream> socket;
   asio::steady_timer deadline;
 };
 
@@ -43,7 +43,7 @@ class Deadline {
 
 }  // namespace
 
-WebSocket::WebSocket(beast::tcp_stream stream, std::size_t message_bytes_max)
+WebSocket::WebSocket(net::Stream stream, std::size_t message_bytes_max)
     : state_(std::make_shared<State>(std::move(stream))) {
   auto& socket = state_->socket;
   beast::get_lowest_layer(socket).expires_never();  // from here on the WebSocket has its own

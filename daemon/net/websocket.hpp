@@ -8,12 +8,13 @@
 #include <string_view>
 
 #include "daemon/net/asio.hpp"
+#include "proto/net/stream.hpp"
 
 namespace pipewright {
 
 class WebSocket {
  public:
-  WebSocket(beast::tcp_stream stream, std::size_t message_bytes_max);
+  WebSocket(net::Stream stream, std::size_t message_bytes_max);
   ~WebSocket();
 
   /// Answers the upgrade. False when the client is gone.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "daemon/log.hpp"
 #include "daemon/pools/process_tree.hpp"
 
 namespace pipewright {
@@ -110,6 +110,7 @@ void LocalPool::start(Time now) {
                                     options_.name,
                                     "--silence-max",
                                     format_number(options_.silence_max_s)};
+  if (!options_.tls_ca.empty()) words.insert(words.end(), {"--tls-ca", options_.tls_ca});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -123,12 +124,12 @@ void LocalPool::start(Time now) {
   if (child < 0) {
     const int why = errno;
     delay_next_start(now);
-    spdlog::error("local pool cannot be started: {}", std::strerror(why));
+    log_error("local pool cannot be started", {{"error", std::strerror(why)}});
   } else {
     pid_ = child;
     ::setpgid(child, child);  // here too: whoever comes first
-    spdlog::info("local pool started ranks={} pid={} log={}", options_.ranks, child,
-                 options_.log_file.string());
+    log_info("local pool started",
+             {{"ranks", options_.ranks}, {"pid", child}, {"log", options_.log_file.string()}});
   }
   if (log >= 0) ::close(log);
 }
@@ -142,7 +143,7 @@ void LocalPool::note_end(Time now) {
 void LocalPool::has_ended(Time now, const std::string& how) {
   pid_ = -1;
   if (retired_) {
-    spdlog::info("local pool ended");
+    log_info("local pool ended");
     return;
   }
   if (has_worked_ || now - started_ > healthy_after) {
@@ -151,8 +152,8 @@ void LocalPool::has_ended(Time now, const std::string& how) {
   } else {
     delay_next_start(now);
   }
-  spdlog::warn("local pool died: {}; it is started again in {} ms; see {}", how, backoff_.count(),
-               options_.log_file.string());
+  log_warning("local pool died",
+              {{"how", how}, {"again_ms", backoff_.count()}, {"log", options_.log_file.string()}});
 }
 
 void LocalPool::delay_next_start(Time now) {

@@ -18,6 +18,7 @@ struct LocalPoolOptions {
   std::filesystem::path worker;  // the program
   std::string daemon_url;
   std::filesystem::path token_file;
+  std::string tls_ca = {};         // certificates that it trusts; empty: the system's
   std::filesystem::path log_file;  // its standard output and error
 };
 

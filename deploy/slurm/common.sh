@@ -33,10 +33,10 @@ find_programs() {
   bin=$(dirname "$folder")
 }
 
-# find_daemon URL TOKEN_FILE DATA_DIR: as $url and $token_file; what is not given comes from the
-# environment and the data folder, as for pipewright itself.
+# find_daemon URL TOKEN_FILE DATA_DIR TLS_CA: as $url, $token_file and $tls_ca; what is not given comes
+# from the environment and the data folder, as for pipewright itself.
 find_daemon() {
-  url=$1 token_file=$2
+  url=$1 token_file=$2 tls_ca=${4:-${PIPEWRIGHT_TLS_CA:-}}
   local data=$3
   if [ -z "$url$data" ]; then
     url=${PIPEWRIGHT_URL:-}
@@ -46,6 +46,7 @@ find_daemon() {
     data=${data:-${PIPEWRIGHT_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/pipewright}}
     token_file=${token_file:-$data/token}
     url=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$data/daemon.json" 2>/dev/null) || true
+    tls_ca=${tls_ca:-$(sed -n 's/.*"tls_ca": *"\([^"]*\)".*/\1/p' "$data/daemon.json" 2>/dev/null)} || true
     [ -n "$url" ] || refuse "there is no daemon in $data (no daemon.json): start one, or give --url URL --token-file FILE"
   fi
   [ -r "$token_file" ] || refuse "the token file '$token_file' cannot be read: give --token-file FILE"
@@ -74,6 +75,7 @@ pool_command() {
   [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || name+=-r$SLURM_RESTART_COUNT
   pool=("${launcher[@]}" "$bin/pipewright-worker" --daemon "$url" --token-file "$token_file"
     --name "$name" --expect-ranks "$ranks")
+  if [ -n "$tls_ca" ]; then pool+=(--tls-ca "$tls_ca"); fi
 }
 
 # until_ended PID: waits for it and gives its status; signals to this shell go to `on_signal`.
@@ -88,22 +90,23 @@ until_ended() {
 
 # run_pool LAUNCHER TYPE_OF_MPI [options of the batch script]: the whole of a batch script of a pool.
 run_pool() {
-  local launcher_name=$1 mpi=$2 given_url= given_token= given_data= given_bin=
+  local launcher_name=$1 mpi=$2 given_url= given_token= given_data= given_bin= given_ca=
   shift 2
   while [ $# -gt 0 ]; do
     case $1 in
     --url) given_url=${2:?--url needs a URL} ;;
     --token-file) given_token=${2:?--token-file needs a file} ;;
+    --tls-ca) given_ca=${2:?--tls-ca needs a file} ;;
     --data-dir) given_data=${2:?--data-dir needs a folder} ;;
     --bin) given_bin=${2:?--bin needs a folder} ;;
     --mpi) mpi=${2:?--mpi needs a type, like pmix} ;;
-    *) refuse "'$1' is none of --url, --token-file, --data-dir, --bin, --mpi" ;;
+    *) refuse "'$1' is none of --url, --token-file, --tls-ca, --data-dir, --bin, --mpi" ;;
     esac
     shift 2
   done
   check_allocation
   find_programs "$given_bin"
-  find_daemon "$given_url" "$given_token" "$given_data"
+  find_daemon "$given_url" "$given_token" "$given_data" "$given_ca"
   launch "$launcher_name" "$mpi"
   pool_command
   # Launchers pass SIGUSR1 on to all ranks, which then give back what they run and end with status 0.

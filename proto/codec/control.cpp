@@ -261,6 +261,7 @@ struct PutControl {
     put(plain.spec, *start.mutable_spec());
     start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
     start.set_communicator_tag(plain.communicator_tag);
+    for (const std::string& root : plain.data_roots) start.add_data_roots(clean_utf8(root));
   }
   void operator()(const RankReady& plain) const {
     message.mutable_ready()->set_run(plain.run);
@@ -330,7 +331,8 @@ RankStart start_from(const v1::RankStart& message) {
   return {message.run(),
           get(message.spec()),
           {message.ranks().begin(), message.ranks().end()},
-          message.communicator_tag()};
+          message.communicator_tag(),
+          {message.data_roots().begin(), message.data_roots().end()}};
 }
 
 }  // namespace

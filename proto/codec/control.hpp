@@ -21,6 +21,7 @@ struct RankStart {
   Value spec;
   std::vector<std::uint32_t> ranks;
   std::uint32_t communicator_tag = 0;
+  std::vector<std::string> data_roots = {};
 };
 struct RankReady {
   std::uint32_t run = 0;

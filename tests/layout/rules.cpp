@@ -25,15 +25,17 @@ const std::vector<InsideRule>& inside_rules() {
   static const std::vector<InsideRule> rules{
       {"core", {"core"}},
       {"proto/codec", {"core", "proto/codec", "pipewright/v1", "pipewright_version.hpp"}},
-      {"worker", {"core", "proto/codec", "worker"}},
+      {"proto/net", {"core", "proto/net"}},
+      {"worker", {"core", "proto/codec", "proto/net", "worker"}},
       // Both are handed a Transport: which one is not their business.
       {"worker/transport", {"core", "proto/codec", "worker/transport"}},
-      {"worker/runtime", {"core", "proto/codec", "worker/transport", "worker/runtime"}},
+      {"worker/runtime",
+       {"core", "proto/codec", "proto/net", "worker/transport", "worker/runtime"}},
       {"worker/mpi", {"core", "proto/codec", "worker/transport", "worker/mpi"}},
-      {"daemon", {"core", "proto/codec", "daemon"}},
+      {"daemon", {"core", "proto/codec", "proto/net", "daemon"}},
       {"daemon/jobs", {"core", "proto/codec", "daemon/jobs"}},
       {"daemon/store", {"core", "proto/codec", "daemon/jobs", "daemon/store"}},
-      {"client", {"core", "proto/codec", "client"}},
+      {"client", {"core", "proto/codec", "proto/net", "client"}},
   };
   return rules;
 }
@@ -56,9 +58,9 @@ const std::vector<OutsideRule>& outside_rules() {
       {"pipewright/v1", {"proto/codec"}},
       {"yaml-cpp", {"proto/codec"}},
       {"sqlite3.h", {"daemon/store"}},
-      {"boost", {"worker/runtime", "daemon/net", "client/cli/net"}},
+      {"boost", {"proto/net", "worker/runtime", "daemon/net", "client/cli/net"}},
       {"boost/math", {"core/train/confidence.cpp"}},  // Student's t; headers alone
-      {"openssl", {"proto/codec", "daemon/net"}},
+      {"openssl", {"proto/codec", "proto/net", "daemon/auth"}},
       {"CLI", programs, queue},
       {"spdlog", programs, queue},
       {"Eigen", {"core"}},

@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <stdexcept>
 
@@ -22,7 +24,21 @@ std::string lower(std::string text) {
   return text;
 }
 
+SSL_CTX* tls_context = nullptr;
+
 }  // namespace
+
+void speak_tls(const std::string& ca_file) {
+  SSL_CTX_free(tls_context);
+  tls_context = nullptr;
+  if (ca_file.empty()) return;
+  ::signal(SIGPIPE, SIG_IGN);  // SSL_write knows no MSG_NOSIGNAL
+  tls_context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_verify(tls_context, SSL_VERIFY_PEER, nullptr);
+  if (SSL_CTX_load_verify_locations(tls_context, ca_file.c_str(), nullptr) != 1) {
+    throw std::runtime_error("no certificates in " + ca_file);
+  }
+}
 
 Socket::Socket(std::uint16_t port, int receive_buffer_bytes)
     : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -41,17 +57,31 @@ Socket::Socket(std::uint16_t port, int receive_buffer_bytes)
     ::close(descriptor_);
     throw std::runtime_error("cannot connect to port " + std::to_string(port) + ": " + why);
   }
+  if (tls_context != nullptr) start_tls();
+}
+
+void Socket::start_tls() {
+  tls_ = SSL_new(tls_context);
+  SSL_set_fd(tls_, descriptor_);
+  if (SSL_connect(tls_) == 1) return;
+  const long verdict = SSL_get_verify_result(tls_);
+  SSL_free(tls_);
+  ::close(descriptor_);
+  throw std::runtime_error("no TLS: verdict " + std::to_string(verdict));
 }
 
 Socket::~Socket() {
+  SSL_free(tls_);
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 bool Socket::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = tls_ != nullptr
+                             ? SSL_write(tls_, bytes.data(), static_cast<int>(bytes.size()))
+                             : ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) throw std::runtime_error("the daemon does not read");
-    if (sent < 0) return false;
+    if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return true;
@@ -59,7 +89,8 @@ bool Socket::send(std::string_view bytes) {
 
 bool Socket::fill() {
   char bytes[64 * 1024];
-  const ssize_t got = ::recv(descriptor_, bytes, sizeof bytes, 0);
+  const ssize_t got = tls_ != nullptr ? SSL_read(tls_, bytes, sizeof bytes)
+                                      : ::recv(descriptor_, bytes, sizeof bytes, 0);
   if (got < 0 && errno == EAGAIN) throw std::runtime_error("the daemon sends nothing");
   if (got <= 0) return false;
   got_.append(bytes, static_cast<std::size_t>(got));

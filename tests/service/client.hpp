@@ -10,7 +10,13 @@
 #include <utility>
 #include <vector>
 
+struct ssl_st;
+
 namespace pipewright::test {
+
+/// What the sockets made from here on speak: TLS, with a server that a CA in this file vouches for;
+/// an empty name is plain TCP.
+void speak_tls(const std::string& ca_file);
 
 class Socket {
  public:
@@ -18,7 +24,9 @@ class Socket {
   explicit Socket(std::uint16_t port, int receive_buffer_bytes = 0);
   ~Socket();
   Socket(Socket&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), got_(std::move(other.got_)) {}
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        tls_(std::exchange(other.tls_, nullptr)),
+        got_(std::move(other.got_)) {}
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
@@ -32,8 +40,10 @@ class Socket {
 
  private:
   bool fill();
+  void start_tls();
 
   int descriptor_ = -1;
+  ssl_st* tls_ = nullptr;
   std::string got_;
 };
 

@@ -11,7 +11,8 @@ using testing::HasSubstr;
 
 struct HttpFaults : testing::Test {
   TemporaryFolder folder;
-  RunningDaemon daemon{{.data_dir = folder.path() / "data"}};
+  RunningDaemon daemon{{.data_dir = folder.path() / "data",
+                        .net = {.attempts = {.pause = std::chrono::milliseconds(0)}}}};
   Client client = daemon.client();
 
   void TearDown() override { EXPECT_EQ(client.get("/healthz").status, 200) << "it goes on"; }

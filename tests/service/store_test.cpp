@@ -1,14 +1,12 @@
-// The store, its batches of points, the journal's dedupe, the files of jobs and the token.
+// The store, its batches of points, the journal's dedupe, the files of jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <cmath>
 #include <fstream>
 #include <limits>
 
 #include "core/base/text.hpp"
-#include "daemon/net/token.hpp"
 #include "daemon/store/job_files.hpp"
 #include "daemon/store/journal.hpp"
 #include "daemon/store/point_blob.hpp"
@@ -461,30 +459,6 @@ TEST(JobFiles, ADiskThatRefusesIsAStoreError) {
   std::ofstream(folder.path() / "jobs") << "a file where a folder should be";
   JobFiles files(folder.path() / "jobs");
   EXPECT_THROW(files.put({{1, 0, 1}, "a", 0, "x", true}), StoreError);
-}
-
-TEST(TokenTest, IsMadeOnceAndForItsOwnerAlone) {
-  TemporaryFolder folder;
-  const auto file = folder.path() / "token";
-  Token::load_or_make(file);
-  const std::string text = read_file(file);
-  ASSERT_EQ(text.size(), 65u);
-  struct stat status {};
-  ASSERT_EQ(::stat(file.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600u);
-  const Token again = Token::load_or_make(file);
-  EXPECT_TRUE(again.equals(text.substr(0, 64)));
-  EXPECT_FALSE(again.equals(text.substr(0, 63)));
-  EXPECT_FALSE(again.equals(std::string(64, '0')));
-  EXPECT_FALSE(again.equals(""));
-}
-
-TEST(TokenTest, ATokenThatOthersMayReadIsRefused) {
-  TemporaryFolder folder;
-  const auto file = folder.path() / "token";
-  Token::load_or_make(file);
-  ::chmod(file.c_str(), 0644);
-  EXPECT_THAT(message_of<ConfigError>([&] { Token::load_or_make(file); }), HasSubstr("chmod 600"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -32,8 +33,56 @@ std::uint16_t port_of(const std::string& url) {
   return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
 }
 
+namespace {
+
+void openssl(const std::string& arguments) {
+  const std::string command = "openssl " + arguments + " >/dev/null 2>&1";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
+}
+
+const TemporaryFolder& certificate_folder() {
+  static const TemporaryFolder folder;
+  return folder;
+}
+
+}  // namespace
+
+const TestCertificates& test_certificates() {
+  static const TestCertificates files = [] {
+    const fs::path folder = certificate_folder().path();
+    const TestCertificates made{folder / "ca.pem", folder / "server.pem", folder / "server.key"};
+    openssl(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '/CN=test CA'"
+        " -days 2 -keyout " +
+        (folder / "ca.key").string() + " -out " + made.ca.string());
+    make_certificate(made.certificate, made.key, "DNS:localhost,IP:127.0.0.1");
+    return made;
+  }();
+  return files;
+}
+
+void make_certificate(const fs::path& certificate, const fs::path& key, const std::string& names,
+                      int days) {
+  const fs::path folder = certificate_folder().path();
+  const std::string request = certificate.string() + ".csr";
+  const std::string extensions = certificate.string() + ".ext";
+  std::ofstream(extensions) << "subjectAltName=" << names << "\n";
+  openssl("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -keyout " +
+          key.string() + " -out " + request);
+  openssl("x509 -req -in " + request + " -CA " + (folder / "ca.pem").string() + " -CAkey " +
+          (folder / "ca.key").string() + " -CAcreateserial -days " + std::to_string(days) +
+          " -extfile " + extensions + " -out " + certificate.string());
+  fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write);
+}
+
 RunningDaemon::RunningDaemon(DaemonOptions options) {
   options.port = 0;
+  if (std::getenv("PIPEWRIGHT_TEST_TLS") != nullptr) {
+    const TestCertificates& files = test_certificates();
+    options.tls = {files.certificate, files.key};
+    options.tls_ca = files.ca;
+    speak_tls(files.ca);
+  }
   daemon_ = std::make_unique<Daemon>(options);
   port_ = port_of(daemon_->url());
   token_ = read_file(daemon_->data_dir() / "token").substr(0, 64);

@@ -31,7 +31,17 @@ class TemporaryFolder {
 std::string read_file(const std::filesystem::path& path);
 std::uint16_t port_of(const std::string& url);
 
-/// A daemon on any port, in a thread of this process.
+/// Files in PEM, made once: a CA, and a certificate of it for 127.0.0.1 and localhost.
+struct TestCertificates {
+  std::filesystem::path ca, certificate, key;
+};
+const TestCertificates& test_certificates();
+/// Makes a certificate of the CA for the names ("DNS:a,IP:1.2.3.4"), valid for so many days.
+void make_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key,
+                      const std::string& names, int days = 2);
+
+/// A daemon on any port, in a thread of this process. With PIPEWRIGHT_TEST_TLS in the environment
+/// it speaks TLS, as do the sockets of this test then.
 class RunningDaemon {
  public:
   explicit RunningDaemon(DaemonOptions options);

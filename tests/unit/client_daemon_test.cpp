@@ -157,12 +157,17 @@ TEST_F(FindDaemon, PutsAFlagBeforeTheEnvironment) {
 }
 
 TEST(ParseUrl, RefusesWhatIsNotHostAndPort) {
-  for (const char* url :
-       {"127.0.0.1:7070", "https://h:1", "http://", "http://h:0", "http://h:65536", "http://h:x",
-        "http://h:1/path", "http://user@h:1", "http://h:"}) {
-    EXPECT_THROW(parse_url(url), ConfigError) << url;
+  for (const char* url : {"127.0.0.1:7070", "ftp://h:1", "http://", "https://", "http://[::1",
+                          "http://[::1]x:1", "http://h:0", "http://h:65536", "http://h:x",
+                          "http://h:1/path", "http://user@h:1", "http://h:"}) {
+    EXPECT_THROW(net::parse_url(url), ConfigError) << url;
   }
-  EXPECT_EQ(parse_url("http://h").port, "80");
+  EXPECT_EQ(net::parse_url("http://h").port, "80");
+  EXPECT_EQ(net::parse_url("https://h").port, "443");
+  EXPECT_EQ(net::parse_url("http://[::1]:7/").host, "::1");
+  for (const char* url : {"http://[::1]:7", "https://h:7070", "http://127.0.0.1:1"}) {
+    EXPECT_EQ(net::parse_url(url).text(), url);
+  }
 }
 
 TEST(Api, SendsTheTokenAndReadsTheAnswer) {

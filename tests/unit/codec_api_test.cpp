@@ -330,7 +330,7 @@ ControlMessage a_window() {
 
 std::vector<ControlMessage> control_messages() {
   std::vector<ControlMessage> messages;
-  messages.push_back(RankStart{1, a_spec(), {0, 1}, 9});
+  messages.push_back(RankStart{1, a_spec(), {0, 1}, 9, {"/data"}});
   messages.push_back(RankReady{1, 2, {}, {}, 7});
   RankReady with_theory{1, 2, {}, {}, 0};
   with_theory.shape.theory = {1.5, std::nullopt};

@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "proto/net/stream.hpp"
 #include "worker/runtime/asio.hpp"
 
 namespace pipewright {
@@ -19,19 +20,9 @@ namespace websocket = beast::websocket;
 using asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
-DaemonAddress daemon_address(const std::string& url, const std::string& token_file) {
-  static constexpr std::string_view scheme = "http://";
-  std::string_view rest = url;
-  const bool is_http = rest.starts_with(scheme);
-  if (is_http) rest.remove_prefix(scheme.size());
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  const std::size_t colon = rest.rfind(':');
-  if (!is_http || colon == std::string_view::npos || colon == 0 ||
-      !parse_integer(rest.substr(colon + 1))) {
-    throw ConfigError("--daemon: '" + url + "' is not an address like http://127.0.0.1:7070");
-  }
-  DaemonAddress address{
-      std::string(rest.substr(0, colon)), std::string(rest.substr(colon + 1)), {}};
+DaemonAddress daemon_address(const std::string& url, const std::string& token_file,
+                             const std::string& tls_ca) {
+  DaemonAddress address{net::parse_url(url), {}, tls_ca};
   std::ifstream file(token_file);
   std::getline(file, address.token);
   address.token = std::string(trim(address.token));
@@ -44,7 +35,11 @@ DaemonAddress daemon_address(const std::string& url, const std::string& token_fi
 class DaemonLink::Impl {
  public:
   Impl(const DaemonAddress& address, const PoolHello& hello, std::chrono::seconds deadline)
-      : address_(address), socket_(io_), wake_writer_(io_), heartbeat_(io_) {
+      : address_(address),
+        tls_(address.url.tls ? net::TlsContext::of_client(address.tls_ca) : nullptr),
+        socket_(io_),
+        wake_writer_(io_),
+        heartbeat_(io_) {
     alive();
     asio::co_spawn(
         io_, [this, hello, deadline] { return run(hello, deadline); }, asio::detached);
@@ -55,8 +50,7 @@ class DaemonLink::Impl {
       const std::string why = *lost_;
       lock.unlock();
       stop();
-      throw Error("cannot attach to the daemon at http://" + address_.host + ":" + address_.port +
-                  ": " + why);
+      throw Error("cannot attach to the daemon at " + address_.url.text() + ": " + why);
     }
   }
   ~Impl() { stop(); }
@@ -162,11 +156,12 @@ class DaemonLink::Impl {
   asio::awaitable<void> connect(std::chrono::seconds deadline) {
     tcp::resolver resolver(io_);
     const auto endpoints =
-        co_await resolver.async_resolve(address_.host, address_.port, asio::use_awaitable);
+        co_await resolver.async_resolve(address_.url.host, address_.url.port, asio::use_awaitable);
     auto& lowest = beast::get_lowest_layer(socket_);
     lowest.expires_after(deadline);
     co_await lowest.async_connect(endpoints, asio::use_awaitable);
     lowest.socket().set_option(tcp::no_delay(true));
+    if (tls_) co_await shake_hands();
     const std::string authorization = "Bearer " + address_.token;
     socket_.set_option(
         websocket::stream_base::decorator([authorization](websocket::request_type& request) {
@@ -177,14 +172,25 @@ class DaemonLink::Impl {
     socket_.binary(true);
     websocket::response_type response;
     boost::system::error_code fault;
-    co_await socket_.async_handshake(response, address_.host + ":" + address_.port,
-                                     "/v1/pools/attach",
+    co_await socket_.async_handshake(response, address_.url.authority(), "/v1/pools/attach",
                                      asio::redirect_error(asio::use_awaitable, fault));
     if (fault == websocket::error::upgrade_declined) {
       throw Error("it answers with status " + std::to_string(response.result_int()) +
-                  (response.result_int() == 401 ? ": the token is wrong" : ""));
+                  (response.result_int() == 401   ? ": the token is wrong"
+                   : response.result_int() == 403 ? ": the token's role is neither pool nor admin"
+                                                  : ""));
     }
     if (fault) throw boost::system::system_error(fault);
+  }
+
+  asio::awaitable<void> shake_hands() {
+    socket_.next_layer().start_tls(*tls_);
+    auto& secured = *socket_.next_layer().tls();
+    net::expect_host(secured.native_handle(), address_.url.host);
+    boost::system::error_code fault;
+    co_await secured.async_handshake(asio::ssl::stream_base::client,
+                                     asio::redirect_error(asio::use_awaitable, fault));
+    if (fault) throw Error(net::handshake_fault(secured.native_handle(), fault, address_.url.host));
   }
 
   asio::awaitable<void> write(std::string bytes) {
@@ -239,8 +245,9 @@ class DaemonLink::Impl {
   }
 
   DaemonAddress address_;
+  std::shared_ptr<net::TlsContext> tls_;  // null for plain HTTP
   asio::io_context io_;
-  websocket::stream<beast::tcp_stream> socket_;
+  websocket::stream<net::Stream> socket_;
   asio::steady_timer wake_writer_, heartbeat_;
   std::deque<std::string> outgoing_;  // of the link's thread, like the next two
   Clock::time_point last_written_;

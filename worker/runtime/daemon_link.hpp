@@ -9,16 +9,19 @@
 #include <string>
 
 #include "proto/codec/pool.hpp"
+#include "proto/net/url.hpp"
 
 namespace pipewright {
 
 struct DaemonAddress {
-  std::string host, port;
+  net::Url url;
   std::string token;
+  std::string tls_ca = {};  // file with the certificates that are trusted; empty: the system's
 };
 
-/// "http://host:port" and the content of a token file. Throws ConfigError.
-DaemonAddress daemon_address(const std::string& url, const std::string& token_file);
+/// Reads a token file. Throws ConfigError.
+DaemonAddress daemon_address(const std::string& url, const std::string& token_file,
+                             const std::string& tls_ca = {});
 
 class DaemonLink {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/train/data_roots.hpp"
 #include "proto/codec/provenance.hpp"
 #include "worker/runtime/common_clock.hpp"
 #include "worker/runtime/rank_worker.hpp"
@@ -24,6 +25,12 @@ constexpr std::int64_t planned_per_turn = 20'000;
 constexpr std::int64_t start_after_ns = 5'000'000;
 /// Those of a transport: MPI's are up to 32767 at least.
 constexpr std::uint32_t tags = 32'000;
+
+JobConfig config_of(const StartRun& start) {
+  const Value checked = check_job(start.spec);
+  DataRoots::unless_empty(start.data_roots).check(checked);
+  return JobConfig::from(checked);
+}
 
 }  // namespace
 
@@ -55,7 +62,7 @@ PoolRun::PoolRun(Transport& transport, RunListener& listener, const StartRun& st
       listener_(listener),
       run_(start.run),
       number_(number),
-      config_(JobConfig::from(check_job(start.spec))),
+      config_(config_of(start)),
       folder_(std::move(folder)),
       begun_(Clock::now()) {
   const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
@@ -63,7 +70,7 @@ PoolRun::PoolRun(Transport& transport, RunListener& listener, const StartRun& st
   // The runs of a sweep may want fewer ranks than all of them get.
   const std::size_t wanted = config_.ranks > 0 ? static_cast<std::size_t>(config_.ranks) : rows;
   ranks_.resize(std::min({ranks_.size(), rows, wanted}));
-  const RankStart message{number, start.spec, ranks_, number % tags};
+  const RankStart message{number, start.spec, ranks_, number % tags, start.data_roots};
   const std::string bytes = encode_control(message);
   for (const std::uint32_t rank : ranks_) {
     transport_.send_control(static_cast<int>(rank), bytes);

@@ -11,6 +11,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/error.hpp"
+#include "core/train/data_roots.hpp"
 #include "core/train/setup.hpp"
 #include "proto/codec/provenance.hpp"
 #include "worker/runtime/common_clock.hpp"
@@ -51,8 +52,10 @@ class RankRun : public Outbox {
 
   /// Reads the data and makes the rows. Throws what a user's mistake throws. Then the rank is
   /// ready, on a real clock when it knows the coordinator's time.
-  void prepare(const Value& spec, std::uint32_t world_rank, ObjectiveCache& objectives) {
-    const JobConfig config = JobConfig::from(check_job(spec));
+  void prepare(const RankStart& start, std::uint32_t world_rank, ObjectiveCache& objectives) {
+    const Value checked = check_job(start.spec);
+    DataRoots::unless_empty(start.data_roots).check(checked);
+    const JobConfig config = JobConfig::from(checked);
     const Objective& objective = objectives.get(config);
     DiskFiles disk;
     HashingFiles files(disk);
@@ -216,7 +219,7 @@ void RankWorker::start(RankStart start) {
            "rank " << transport_.rank() << " is given run " << start.run << " while it has one");
   run_ = std::make_unique<RankRun>(transport_, start,
                                    [this](const ControlMessage& message) { report(message); });
-  run_->prepare(start.spec, static_cast<std::uint32_t>(transport_.rank()), objectives_);
+  run_->prepare(start, static_cast<std::uint32_t>(transport_.rank()), objectives_);
 }
 
 std::optional<std::chrono::nanoseconds> RankWorker::due_in() const {

@@ -14,9 +14,10 @@ void throw_refusal(const Endpoint& endpoint, unsigned status, const std::string&
     error = body.substr(0, 200);
   }
   if (status == 401) {
-    throw ApiError(status,
-                   "the daemon at " + endpoint.url() + " (" + endpoint.found_by +
-                       ") does not accept the token: is the token file that of this daemon?");
+    throw ApiError(status, "the daemon at " + endpoint.url() + " (" + endpoint.found_by +
+                               ") does not accept the token" +
+                               (error.empty() ? std::string() : " (" + error + ")") +
+                               ": is the token file that of this daemon?");
   }
   if (error.empty()) {
     error = endpoint.url() + " answers with status " + std::to_string(status) +
@@ -110,6 +111,21 @@ std::string Api::page_link() const {
   if (reply.status == 404) return {};
   expect_ok(endpoint_, reply);
   return endpoint_.url() + "/#token=" + endpoint_.token;
+}
+
+TokenReply Api::create_token(const TokenRequest& request) const {
+  return ask<TokenReply>({.method = "POST",
+                          .target = "/v1/tokens",
+                          .body = encode(request, WireFormat::protobuf),
+                          .content_type = "application/x-protobuf"});
+}
+
+TokenList Api::tokens() const {
+  return ask<TokenList>({.target = "/v1/tokens"});
+}
+
+TokenInfo Api::revoke_token(const std::string& name) const {
+  return ask<TokenInfo>({.method = "DELETE", .target = "/v1/tokens/" + name});
 }
 
 PoolList Api::pools() const {

@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/value.hpp"
 #include "proto/codec/api.hpp"
+#include "proto/codec/token.hpp"
 
 namespace pipewright::cli {
 
@@ -55,6 +56,10 @@ class Api {
   /// What to open in a browser: the daemon's page, with the token in the fragment, which browsers
   /// send nowhere. Empty when the daemon was built without its page.
   std::string page_link() const;
+  TokenReply create_token(const TokenRequest& request) const;
+  TokenList tokens() const;
+  /// The token as it was.
+  TokenInfo revoke_token(const std::string& name) const;
 
  private:
   template <class Reply>

@@ -50,11 +50,18 @@ void add_endpoint_flags(CLI::App* command, EndpointFlags& flags) {
                    "Data folder of a local daemon (also PIPEWRIGHT_DATA_DIR)")
       ->type_name("DIR");
   CLI::Option* url =
-      command->add_option("--url", flags.url, "The daemon's http://HOST:PORT (also PIPEWRIGHT_URL)")
+      command
+          ->add_option("--url", flags.url,
+                       "The daemon's http://HOST:PORT or https://... (also PIPEWRIGHT_URL)")
           ->type_name("URL");
   command
       ->add_option("--token-file", flags.token_file,
                    "File with the token for --url (also PIPEWRIGHT_TOKEN_FILE)")
+      ->type_name("FILE");
+  command
+      ->add_option("--tls-ca", flags.tls_ca,
+                   "Certificates (PEM) to trust for https://, instead of the system's (also "
+                   "PIPEWRIGHT_TLS_CA)")
       ->type_name("FILE");
   url->excludes("--data-dir");
 }
@@ -82,7 +89,9 @@ std::optional<DaemonRecord> read_record(const fs::path& data_dir) {
   if (url == nullptr || !url->is_text() || pid == nullptr || !pid->is_integer()) {
     throw ConfigError(path.string() + " has no 'url' and 'pid': it was not written by pipewrightd");
   }
-  return DaemonRecord{url->as_text(), pid->as_integer()};
+  const Value* tls_ca = tree.find("tls_ca");
+  return DaemonRecord{url->as_text(), pid->as_integer(),
+                      tls_ca != nullptr && tls_ca->is_text() ? tls_ca->as_text() : std::string()};
 }
 
 bool daemon_alive(std::int64_t pid) {
@@ -97,27 +106,20 @@ bool daemon_alive(std::int64_t pid) {
   return !zombie && stat.substr(open + 1, close - open - 1) == "pipewrightd";
 }
 
-Endpoint parse_url(const std::string& url) {
-  const auto wrong = [&](const std::string& why) {
-    return ConfigError("the URL '" + url + "' " + why + "; it looks like http://127.0.0.1:7070");
-  };
-  constexpr std::string_view scheme = "http://";
-  if (url.starts_with("https://")) throw wrong("asks for TLS, which the daemon does not speak");
-  if (!url.starts_with(scheme)) throw wrong("does not begin with http://");
-  std::string rest = url.substr(scheme.size());
-  if (rest.ends_with('/')) rest.pop_back();
-  if (rest.find_first_of("/?#@ \r\n") != std::string::npos)
-    throw wrong("has more than host and port");
-  const std::size_t bracket = rest.rfind(']');
-  const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
-  Endpoint endpoint{
-      .host = rest.substr(0, colon), .port = "80", .token = {}, .token_file = {}, .found_by = {}};
-  if (colon != std::string::npos) endpoint.port = rest.substr(colon + 1);
-  const auto number = parse_integer(endpoint.port);
-  if (endpoint.host.empty()) throw wrong("has no host");
-  if (!number || *number < 1 || *number > 65535) throw wrong("has no port from 1 to 65535");
-  return endpoint;
+namespace {
+
+Endpoint endpoint_at(const std::string& url, const std::string& tls_ca) {
+  const net::Url address = net::parse_url(url);
+  return {.host = address.host,
+          .port = address.port,
+          .token = {},
+          .token_file = {},
+          .found_by = {},
+          .tls = address.tls,
+          .tls_ca = tls_ca};
 }
+
+}  // namespace
 
 Endpoint find_daemon(const EndpointFlags& flags) {
   std::string url = flags.url;
@@ -126,8 +128,9 @@ Endpoint find_daemon(const EndpointFlags& flags) {
     url = env("PIPEWRIGHT_URL");
     found_by = "PIPEWRIGHT_URL=" + url;
   }
+  const std::string tls_ca = flags.tls_ca.empty() ? env("PIPEWRIGHT_TLS_CA") : flags.tls_ca;
   if (!url.empty()) {
-    Endpoint endpoint = parse_url(url);
+    Endpoint endpoint = endpoint_at(url, tls_ca);
     const std::string token_file =
         flags.token_file.empty() ? env("PIPEWRIGHT_TOKEN_FILE") : flags.token_file;
     if (token_file.empty()) {
@@ -148,7 +151,7 @@ Endpoint find_daemon(const EndpointFlags& flags) {
                   "the one that was there, process " + std::to_string(record->pid) + ", has gone",
                   data_dir, given));
   }
-  Endpoint endpoint = parse_url(record->url);
+  Endpoint endpoint = endpoint_at(record->url, tls_ca.empty() ? record->tls_ca : tls_ca);
   endpoint.token_file = flags.token_file.empty() ? data_dir / "token" : fs::path(flags.token_file);
   endpoint.token = read_token(endpoint.token_file);
   endpoint.found_by = "the data folder " + data_dir.string();

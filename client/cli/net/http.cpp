@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "client/cli/net/asio.hpp"
+#include "proto/net/stream.hpp"
 
 namespace pipewright::cli {
 
@@ -18,19 +19,19 @@ class Connection {
  public:
   Connection(const Endpoint& endpoint, std::chrono::milliseconds deadline)
       : endpoint_(endpoint), deadline_(deadline), stream_(context_) {
+    if (endpoint.tls) tls_ = net::TlsContext::of_client(endpoint.tls_ca);
     asio::ip::tcp::resolver resolver(context_);
-    std::string host = endpoint.host;
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
     beast::error_code fault;
-    const auto addresses = resolver.resolve(host, endpoint.port, fault);
-    if (fault) fail("the host '" + host + "' is not known", fault);
-    const auto connected =
-        step([&](auto handler) { stream_.async_connect(addresses, std::move(handler)); });
+    const auto addresses = resolver.resolve(endpoint.host, endpoint.port, fault);
+    if (fault) fail("the host '" + endpoint.host + "' is not known", fault);
+    const auto connected = step(
+        [&](auto handler) { stream_.next_layer().async_connect(addresses, std::move(handler)); });
     if (connected == asio::error::connection_refused) {
       throw ConnectionError("no daemon at " + endpoint.url() + " (" + endpoint.found_by +
                             "): the connection was refused; start one with `pipewright up`");
     }
     if (connected) fail("cannot connect", connected);
+    if (tls_) shake_hands();
     connected_ = true;
   }
 
@@ -39,7 +40,7 @@ class Connection {
     request.method_string(given.method);
     request.target(given.target);
     request.version(11);
-    request.set(http::field::host, endpoint_.host + ":" + endpoint_.port);
+    request.set(http::field::host, endpoint_.authority());
     request.set(http::field::user_agent, "pipewright/" PIPEWRIGHT_VERSION);
     request.set(http::field::authorization, "Bearer " + endpoint_.token);
     request.set(http::field::accept, given.accept);
@@ -71,10 +72,22 @@ class Connection {
   }
 
  private:
+  void shake_hands() {
+    stream_.start_tls(*tls_);
+    auto& tls = *stream_.tls();
+    net::expect_host(tls.native_handle(), endpoint_.host);
+    const auto fault = step([&](auto handler) {
+      tls.async_handshake(asio::ssl::stream_base::client, std::move(handler));
+    });
+    if (!fault) return;
+    throw ConnectionError(endpoint_.url() + " (" + endpoint_.found_by +
+                          "): " + net::handshake_fault(tls.native_handle(), fault, endpoint_.host));
+  }
+
   template <class Start>
   beast::error_code step(Start start) {
     beast::error_code result;
-    stream_.expires_after(deadline_);
+    stream_.next_layer().expires_after(deadline_);
     start([&result](beast::error_code fault, auto&&...) { result = fault; });
     context_.restart();
     context_.run();
@@ -91,7 +104,8 @@ class Connection {
   const Endpoint& endpoint_;
   std::chrono::milliseconds deadline_;
   asio::io_context context_{1};
-  beast::tcp_stream stream_;
+  std::shared_ptr<net::TlsContext> tls_;  // null for plain HTTP
+  net::Stream stream_;
   bool connected_ = false;
   beast::flat_buffer buffer_;
 };

@@ -7,6 +7,7 @@
 
 #include "client/cli/net/api.hpp"
 #include "client/cli/net/asio.hpp"
+#include "proto/net/stream.hpp"
 
 namespace pipewright::cli {
 
@@ -18,7 +19,7 @@ namespace websocket = beast::websocket;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using WebSocket = websocket::stream<beast::tcp_stream>;
+using WebSocket = websocket::stream<net::Stream>;
 
 /// Why a stream broke, in words for people.
 std::string reason(const boost::system::error_code& fault) {
@@ -98,8 +99,10 @@ class Follower {
   asio::awaitable<bool> one_stream(std::size_t index, std::uint64_t& next,
                                    const std::function<void()>& on_first_frame, std::string& why) {
     const Endpoint endpoint = find_();
+    const auto tls = endpoint.tls ? net::TlsContext::of_client(endpoint.tls_ca) : nullptr;
     WebSocket socket(context_);
-    co_await connect(socket, endpoint, index, next);
+    co_await connect(socket, endpoint, tls.get());
+    co_await ask_for_stream(socket, endpoint, index, next);
     beast::flat_buffer buffer;
     why = "it was closed";
     for (bool first = true;; first = false) {
@@ -130,17 +133,30 @@ class Follower {
     listener_.on_frame(index, frame);
   }
 
-  asio::awaitable<void> connect(WebSocket& socket, const Endpoint& endpoint, std::size_t index,
-                                std::uint64_t next) {
+  asio::awaitable<void> connect(WebSocket& socket, const Endpoint& endpoint, net::TlsContext* tls) {
     asio::ip::tcp::resolver resolver(context_);
-    std::string host = endpoint.host;
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
     auto& tcp = beast::get_lowest_layer(socket);
     const auto addresses =
-        co_await resolver.async_resolve(host, endpoint.port, asio::use_awaitable);
+        co_await resolver.async_resolve(endpoint.host, endpoint.port, asio::use_awaitable);
     tcp.expires_after(std::chrono::seconds{10});
     co_await tcp.async_connect(addresses, asio::use_awaitable);
-    tcp.expires_never();
+    if (tls != nullptr) {
+      socket.next_layer().start_tls(*tls);
+      auto& secured = *socket.next_layer().tls();
+      net::expect_host(secured.native_handle(), endpoint.host);
+      beast::error_code fault;
+      co_await secured.async_handshake(asio::ssl::stream_base::client,
+                                       asio::redirect_error(asio::use_awaitable, fault));
+      if (fault) {
+        throw Error(endpoint.url() + ": " +
+                    net::handshake_fault(secured.native_handle(), fault, endpoint.host));
+      }
+    }
+    beast::get_lowest_layer(socket).expires_never();
+  }
+
+  asio::awaitable<void> ask_for_stream(WebSocket& socket, const Endpoint& endpoint,
+                                       std::size_t index, std::uint64_t next) {
     socket.set_option(websocket::stream_base::timeout{
         std::chrono::seconds{10}, options_.silence_max, /*keep_alive_pings=*/false});
     socket.set_option(websocket::stream_base::decorator([&](websocket::request_type& request) {
@@ -151,7 +167,7 @@ class Follower {
     const std::string target = "/v1/jobs/" + name(index) + "/stream?from=" + std::to_string(next);
     websocket::response_type response;
     beast::error_code fault;
-    co_await socket.async_handshake(response, endpoint.host + ":" + endpoint.port, target,
+    co_await socket.async_handshake(response, endpoint.authority(), target,
                                     asio::redirect_error(asio::use_awaitable, fault));
     if (fault == websocket::error::upgrade_declined) {
       const bool json = response[http::field::content_type].starts_with("application/json");

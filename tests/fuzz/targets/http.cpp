@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <fstream>
 #include <memory>
 
 #include "core/base/text.hpp"
@@ -27,9 +28,11 @@ constexpr std::string_view a_job =
 /// A daemon with one job; a new one now and then, so that what an input leaves behind stays small.
 class Target {
  public:
-  Target() : service_(folder_.path()), api_(service_, Token(std::string(token))) {
-    service_.submit(JobFile::parse(a_job, "a job").checked());
+  Target() : service_(folder_.path()), tokens_(folder_.path()), api_(service_, tokens_) {
+    std::ifstream(folder_.path() / "token") >> token_;
+    service_.submit(JobFile::parse(a_job, "a job").checked(), {.user = "owner"});
   }
+  const std::string& token() const { return token_; }
   void take(const ApiRequest& request) {
     const ApiAnswer answer = api_.answer(request);
     if (const auto* reply = std::get_if<ApiReply>(&answer)) {
@@ -43,7 +46,9 @@ class Target {
  private:
   fuzz::DataFolder folder_;
   Service service_;
+  Tokens tokens_;
   Api api_;
+  std::string token_;
 };
 
 std::string_view take_line(std::string_view& text) {
@@ -86,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     uses = 0;
   }
   ApiRequest request = request_of(fuzz::text_of(data, size));
-  const std::string with_token = "Bearer " + std::string(token);
+  const std::string with_token = "Bearer " + target->token();
   // Most inputs are to come further than the door; those that name a token meet it.
   if (request.authorization.empty()) request.authorization = with_token;
   target->take(request);

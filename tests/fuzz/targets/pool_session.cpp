@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spdlog::set_level(spdlog::level::off);
   const fuzz::DataFolder folder;
   Service service(folder.path());
-  const JobId id = service.submit(JobFile::parse(a_job, "a job").checked()).id;
+  const JobId id = service.submit(JobFile::parse(a_job, "a job").checked(), {.user = "owner"}).id;
   Port port;
   PoolHello hello;
   hello.name = "pool";
