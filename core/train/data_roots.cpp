@@ -47,9 +47,9 @@ void DataRoots::check_path(const std::string& path) const {
   if (fault || !contain(resolved.string())) refuse("is not in a data root");
 }
 
-void DataRoots::check(const Value& checked_job) const {
+void DataRoots::check(const Value& job) const {
   if (!bounded_) return;
-  Value job = checked_job;
+  Value checked = check_params(job_schema(), normal_sweep(job), "");
   const auto check_one = [this](const ParamSpec& spec, const Value& value) {
     if (!value.is_text()) return;
     try {
@@ -58,8 +58,8 @@ void DataRoots::check(const Value& checked_job) const {
       throw ParamError("", spec.name + ": " + error.what());
     }
   };
-  visit_params(job_schema(), job, ParamType::path, check_one);
-  visit_swept(job, ParamType::path, check_one);
+  visit_params(job_schema(), checked, ParamType::path, check_one);
+  visit_swept(checked, ParamType::path, check_one);
 }
 
 }  // namespace pipewright

@@ -25,10 +25,11 @@ class DataRoots {
     return folders.empty() ? DataRoots() : DataRoots(folders);
   }
 
-  /// Every file that a checked job names lies in a root, as it is now: links are followed as far as
-  /// they are there. Throws ParamError with the key, the path and the roots; what is outside is not
-  /// looked at further, so nobody learns what is there.
-  void check(const Value& checked_job) const;
+  /// Every file that a job names lies in a root, as it is now: links are followed as far as they
+  /// are there. To be called before check_job, which reads a schedule's file. Throws ParamError
+  /// with the key, the path and the roots (or what else does not fit the schema); what is outside
+  /// is not looked at further, so nobody learns what is there.
+  void check(const Value& job) const;
   /// The same of one path. Throws ConfigError.
   void check_path(const std::string& path) const;
 

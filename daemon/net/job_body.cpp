@@ -12,10 +12,16 @@
 namespace pipewright {
 namespace {
 
-Value checked_yaml(std::string_view body) {
+/// Which files it reads is looked at before any is read.
+Value checked_tree(const Value& tree, const DataRoots& roots) {
+  roots.check(tree);
+  return check_job(tree);
+}
+
+Value checked_yaml(std::string_view body, const DataRoots& roots) {
   const JobFile file = JobFile::parse(body, "job file");
   try {
-    return check_job(file.tree());
+    return checked_tree(file.tree(), roots);
   } catch (const ParamError& error) {
     throw ParamError(error.path(),
                      error.message() + " (" + std::string(trim(file.where(error.path()))) + ")");
@@ -47,18 +53,17 @@ Value job_from_body(std::string_view content_type, std::string_view body, const 
   const std::string type = media_type(content_type);
   Value checked;
   if (type == "application/x-protobuf") {
-    checked = check_job(decode<JobSpecBody>(body, WireFormat::protobuf).spec);
+    checked = checked_tree(decode<JobSpecBody>(body, WireFormat::protobuf).spec, roots);
   } else if (type == "application/json") {
-    checked = check_job(decode<JobSpecBody>(body, WireFormat::json).spec);
+    checked = checked_tree(decode<JobSpecBody>(body, WireFormat::json).spec, roots);
   } else if (type == "application/yaml") {
-    checked = checked_yaml(body);
+    checked = checked_yaml(body, roots);
   } else {
     throw HttpFault(415, "Content-Type is '" + type +
                              "'; a job is application/x-protobuf, application/json or "
                              "application/yaml");
   }
   refuse_relative_paths(checked);
-  roots.check(checked);
   return checked;
 }
 

@@ -80,7 +80,7 @@ TEST_F(RootsTest, EveryPathOfAJobIsLookedAt) {
   const DataRoots roots({root.string()});
   const auto refuses = [&](const Value& job) {
     try {
-      roots.check(check_job(job));
+      roots.check(job);
       return false;
     } catch (const ParamError&) {
       return true;
@@ -125,6 +125,15 @@ TEST_F(RootsTest, ADaemonWithRootsTellsThemToItsPools) {
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(refused.body, AllOf(HasSubstr("objective.logistic.data.libsvm"),
                                   HasSubstr(root.string()), Not(HasSubstr("outside"))));
+  std::ofstream(folder.path() / "outside/secret") << "the secret";
+  Value schedule = small_job();
+  schedule.set(
+      "schedule",
+      Value(Value::Map{
+          {"file", Value(Value::Map{{"path", (folder.path() / "outside/secret").string()}})}}));
+  const Reply unread = post(client, schedule);
+  EXPECT_EQ(unread.status, 400);
+  EXPECT_THAT(unread.body, AllOf(HasSubstr("is not in a data root"), Not(HasSubstr("the secret"))));
   EXPECT_EQ(post(client, job_of(root / "link")).status, 201);
   FakePool pool(client);
   EXPECT_THAT(pool.expect<StartRun>().data_roots, testing::ElementsAre(root.string()));

@@ -27,9 +27,8 @@ constexpr std::int64_t start_after_ns = 5'000'000;
 constexpr std::uint32_t tags = 32'000;
 
 JobConfig config_of(const StartRun& start) {
-  const Value checked = check_job(start.spec);
-  DataRoots::unless_empty(start.data_roots).check(checked);
-  return JobConfig::from(checked);
+  DataRoots::unless_empty(start.data_roots).check(start.spec);
+  return JobConfig::from(check_job(start.spec));
 }
 
 }  // namespace

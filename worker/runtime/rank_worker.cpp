@@ -53,9 +53,8 @@ class RankRun : public Outbox {
   /// Reads the data and makes the rows. Throws what a user's mistake throws. Then the rank is
   /// ready, on a real clock when it knows the coordinator's time.
   void prepare(const RankStart& start, std::uint32_t world_rank, ObjectiveCache& objectives) {
-    const Value checked = check_job(start.spec);
-    DataRoots::unless_empty(start.data_roots).check(checked);
-    const JobConfig config = JobConfig::from(checked);
+    DataRoots::unless_empty(start.data_roots).check(start.spec);
+    const JobConfig config = JobConfig::from(check_job(start.spec));
     const Objective& objective = objectives.get(config);
     DiskFiles disk;
     HashingFiles files(disk);
