@@ -113,7 +113,8 @@ void Tokens::read() {
   std::ifstream in(file_);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   try {
-    for (const Value& value : value_from_json(text).at("tokens").as_list()) {
+    const Value tree = value_from_json(text);
+    for (const Value& value : tree.at("tokens").as_list()) {
       holders_.push_back(std::make_shared<Holder>(holder_from(value)));
     }
   } catch (const Error& error) {
