@@ -277,13 +277,12 @@ class Connection {
     tcp().expires_after(std::chrono::seconds(2));
     if (stream_.tls() != nullptr) {
       co_await stream_.tls()->async_shutdown(into(ec));
-      tcp().close();
-      co_return;
+      ec = {};  // a client that still sends has not answered the end of TLS
     }
     tcp().socket().shutdown(tcp::socket::shutdown_send, ec);
     std::array<char, 64 * 1024> dropped{};
     for (std::size_t bytes = 0; !ec && bytes < 4 * context_.limits.body_bytes_max;) {
-      bytes += co_await stream_.async_read_some(asio::buffer(dropped), into(ec));
+      bytes += co_await tcp().async_read_some(asio::buffer(dropped), into(ec));
     }
     tcp().close();
   }

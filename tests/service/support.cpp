@@ -77,7 +77,7 @@ void make_certificate(const fs::path& certificate, const fs::path& key, const st
 
 RunningDaemon::RunningDaemon(DaemonOptions options) {
   options.port = 0;
-  if (std::getenv("PIPEWRIGHT_TEST_TLS") != nullptr) {
+  if (std::getenv("PIPEWRIGHT_TEST_TLS") != nullptr && options.tls.certificate.empty()) {
     const TestCertificates& files = test_certificates();
     options.tls = {files.certificate, files.key};
     options.tls_ca = files.ca;
