@@ -105,7 +105,8 @@ std::string refusal(const std::string& status, const std::string& error) {
 class FindDaemon : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"PIPEWRIGHT_DATA_DIR", "PIPEWRIGHT_URL", "PIPEWRIGHT_TOKEN_FILE"}) {
+    for (const char* name :
+         {"PIPEWRIGHT_DATA_DIR", "PIPEWRIGHT_URL", "PIPEWRIGHT_TOKEN_FILE", "PIPEWRIGHT_TLS_CA"}) {
       ::unsetenv(name);
     }
   }
@@ -137,7 +138,8 @@ TEST_F(FindDaemon, TakesAUrlWithATokenFile) {
   folder.write("token", "secret\n");
   const Endpoint endpoint =
       find_daemon({.url = "http://[::1]:7071/", .token_file = (folder.path / "token").string()});
-  EXPECT_EQ(endpoint.host, "[::1]");
+  EXPECT_EQ(endpoint.host, "::1");
+  EXPECT_EQ(endpoint.url(), "http://[::1]:7071");
   EXPECT_EQ(endpoint.port, "7071");
   EXPECT_EQ(endpoint.token, "secret");
 }
