@@ -17,8 +17,9 @@ namespace pipewright {
 
 namespace {
 
-/// Control messages and those of all runs share one communicator. One for each run would be made by
-/// a collective call, in which the ranks of a run would wait for one that has died.
+/// All runs share one communicator. One for each would be made by a collective call, in which the
+/// ranks of a run would wait for one that has died. Control messages have another: who looks for
+/// one should not walk past all the tensors that wait.
 enum Tag { tag_control = 1, tag_runs_first = 16 };
 
 /// A failed MPI call leaves the world in a state that nobody knows: there is no going on.
@@ -168,10 +169,15 @@ class MpiTransport : public Transport {
   MpiTransport() {
     PW_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm_));
     PW_MPI(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
+    PW_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &runs_));
+    PW_MPI(MPI_Comm_set_errhandler(runs_, MPI_ERRORS_RETURN));
     PW_MPI(MPI_Comm_rank(comm_, &rank_));
     PW_MPI(MPI_Comm_size(comm_, &size_));
   }
-  ~MpiTransport() override { MPI_Comm_free(&comm_); }
+  ~MpiTransport() override {
+    MPI_Comm_free(&runs_);
+    MPI_Comm_free(&comm_);
+  }
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
@@ -209,11 +215,12 @@ class MpiTransport : public Transport {
   std::unique_ptr<RunTransport> open_run(std::span<const int> ranks, int tag) override {
     PW_CHECK(std::find(ranks.begin(), ranks.end(), rank_) != ranks.end(),
              "rank " << rank_ << " opens a run that it is not part of");
-    return std::make_unique<MpiRun>(comm_, ranks, rank_, tag_runs_first + tag);
+    return std::make_unique<MpiRun>(runs_, ranks, rank_, tag_runs_first + tag);
   }
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Comm comm_ = MPI_COMM_NULL;  // of control messages
+  MPI_Comm runs_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 0;
   std::deque<ControlArrival> to_self_;
