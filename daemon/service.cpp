@@ -363,6 +363,7 @@ void Service::perform(const jobs::Effect& effect) {
                            {"message", change->message}});
     journal_.add_run_state(*change, pool_name, unix_ms());
     count(*change);
+    if (is_final(change->state)) checkpoints_of({change->job, change->run, 0}).clear();
   } else if (const auto* asked = std::get_if<jobs::StoreCancelAsked>(&effect)) {
     journal_.set_cancel_asked(asked->job);
   } else if (const auto* start = std::get_if<jobs::StartOnPool>(&effect)) {
@@ -446,8 +447,11 @@ void Service::send_outgoing() {
 std::string Service::encode_outgoing(const Outgoing& outgoing) {
   if (const auto* frame = std::get_if<DaemonFrame>(&outgoing)) return encode_daemon_frame(*frame);
   const auto& start = std::get<jobs::StartOnPool>(outgoing);
-  return encode_daemon_frame(StartRun{start.run, runs_of(start.run.job).run(start.run.run).job,
-                                      start.ranks, limits_.data_roots});
+  return encode_daemon_frame(StartRun{.run = start.run,
+                                      .spec = runs_of(start.run.job).run(start.run.run).job,
+                                      .ranks = start.ranks,
+                                      .data_roots = limits_.data_roots,
+                                      .checkpoint_files = checkpoint_for(start.run)});
 }
 
 /// A point of a sweep that makes no job: nothing is sent to the pool.

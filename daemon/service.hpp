@@ -23,6 +23,7 @@
 #include "daemon/store/job_files.hpp"
 #include "daemon/store/journal.hpp"
 #include "daemon/store/store.hpp"
+#include "proto/codec/checkpoint_folder.hpp"
 #include "proto/codec/pool.hpp"
 
 namespace pipewright {
@@ -162,6 +163,13 @@ class Service {
   void on_run_frame(PoolId pool, const RunLog& frame);
   void on_run_frame(PoolId pool, const RunFileChunk& frame);
   void on_run_frame(PoolId pool, const RunEnded& frame);
+  void on_run_frame(PoolId pool, const CheckpointChunk& frame);
+  void on_run_frame(PoolId pool, const CheckpointSent& frame);
+  void on_run_frame(PoolId pool, const CheckpointWanted& frame);
+  CheckpointFolder checkpoints_of(RunId run) const {
+    return CheckpointFolder(files_.checkpoints({run.job, run.run}));
+  }
+  std::vector<std::string> checkpoint_for(RunId run) const;
 
   void remove(PoolId pool, const std::string& reason, const jobs::Input& input);
   void put(const jobs::Input& input);
@@ -194,6 +202,7 @@ class Service {
   std::vector<jobs::RunOver> ended_;  // their files are not synced yet
   std::function<void()> wake_for_ends_ = [] {};
   std::map<RunKey, std::string> file_faults_;
+  std::set<RunKey> checkpoint_faults_;  // something of the one under way could not be stored
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first
   std::string local_pool_;
   bool local_pool_left_ = false;

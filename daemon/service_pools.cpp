@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
@@ -172,6 +173,58 @@ void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
               {{"job", frame.run.job}, {"run", frame.run.run}, {"error", error.what()}});
     file_faults_[key] = error.what();
   }
+}
+
+void Service::on_run_frame(PoolId pool, const CheckpointChunk& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;
+  try {
+    checkpoints_of(frame.run).append(frame.name, frame.offset_bytes, frame.data, frame.last);
+  } catch (const DataError& error) {
+    // The run goes on without this one; the one before is still there.
+    spdlog::error("checkpoint cannot be stored job={} run={}: {}", frame.run.job, frame.run.run,
+                  error.what());
+    checkpoint_faults_.insert({frame.run.job, frame.run.run});
+  }
+}
+
+void Service::on_run_frame(PoolId pool, const CheckpointSent& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;
+  const RunKey key{frame.run.job, frame.run.run};
+  if (checkpoint_faults_.erase(key) == 0) {
+    checkpoints_of(frame.run).keep_two(frame.tick);
+    put(jobs::RunAdvanced{pool, frame.run});
+    spdlog::debug("checkpoint stored job={} run={} tick={}", frame.run.job, frame.run.run,
+                  frame.tick.value);
+  }
+  outgoing_.emplace_back(pool, DaemonFrame(CheckpointStored{frame.run, frame.tick}));
+  send_outgoing();
+}
+
+void Service::on_run_frame(PoolId pool, const CheckpointWanted& frame) {
+  if (!queue_.runs_on(pool, frame.run)) return;
+  CheckpointPiece piece{frame.run, frame.name, frame.offset_bytes, {}, true};
+  std::tie(piece.data, piece.last) =
+      checkpoints_of(frame.run).read_part(frame.name, frame.offset_bytes, file_chunk_bytes_max);
+  pools_.at(pool).port->send(encode_daemon_frame(piece));
+}
+
+/// The files that an attempt goes on from; of a first one there are none.
+std::vector<std::string> Service::checkpoint_for(RunId run) const {
+  if (run.attempt <= 1) return {};
+  const CheckpointFolder folder = checkpoints_of(run);
+  std::vector<std::string> refused;
+  const auto newest = folder.newest(nullptr, refused);
+  for (const std::string& why : refused) {
+    spdlog::warn("job={} run={}: {}", run.job, run.run, why);
+  }
+  if (!newest) {
+    folder.clear();
+    return {};
+  }
+  folder.drop_after(newest->tick);
+  std::vector<std::string> files = newest->rows;
+  files.insert(files.end(), newest->values.begin(), newest->values.end());
+  return files;
 }
 
 void Service::on_run_frame(PoolId pool, const RunEnded& frame) {

@@ -144,6 +144,11 @@ void Queue::on(const RunBegan& event) {
   store_run(event.run.job, event.run.run, JobState::running, {}, run.attempt);
 }
 
+void Queue::on(const RunAdvanced& event) {
+  if (!runs_on(event.pool, event.run)) return;
+  jobs_.at(event.run.job).under_way.at(event.run.run).losses = 0;
+}
+
 void Queue::on(const RunOver& event) {
   if (runs_on(event.pool, event.run)) {
     const auto [id, number, attempt] = event.run;

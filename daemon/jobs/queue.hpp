@@ -6,7 +6,8 @@
 // Jobs start in the order of their ids, the runs of a job in the order of their numbers; the first
 // run that waits is never overtaken. Runs are side by side on disjoint ranks. When the runs of a
 // job are short, further ones are given to ranks that still have one, so that no rank waits for the
-// next. A run that is lost is queued again, until it has been lost `attempts_max` times; a restart
+// next. A run that is lost is queued again, until it has been lost `attempts_max` times without
+// having stored a checkpoint in between; a restart
 // of the daemon, or a pool that leaves in order and gives it back, does not count as its fault, so
 // neither ever fails one.
 #pragma once
@@ -88,6 +89,11 @@ struct RunBegan {
   PoolId pool;
   RunId run;
 };
+/// A checkpoint of it has been stored: what it loses from now on it loses only once.
+struct RunAdvanced {
+  PoolId pool;
+  RunId run;
+};
 struct RunOver {
   PoolId pool;
   RunId run;
@@ -97,7 +103,7 @@ struct RunOver {
 };
 struct TimePassed {};
 using Input = std::variant<JobAccepted, JobRestored, CancelAsked, PoolAttached, PoolHeard, PoolLost,
-                           PoolLeft, RunBegan, RunOver, TimePassed>;
+                           PoolLeft, RunBegan, RunAdvanced, RunOver, TimePassed>;
 
 // What is to be done.
 struct StoreJob {
@@ -239,6 +245,7 @@ class Queue {
   void on(const PoolLost& event);
   void on(const PoolLeft& event);
   void on(const RunBegan& event);
+  void on(const RunAdvanced& event);
   void on(const RunOver& event);
   void on(const TimePassed& event);
 

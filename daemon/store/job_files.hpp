@@ -41,6 +41,8 @@ class JobFiles {
   /// Of all files of a job, or of all jobs.
   std::int64_t bytes_used(std::optional<std::uint32_t> job = std::nullopt) const;
 
+  /// Where the checkpoints of a run are until it has ended.
+  std::filesystem::path checkpoints(RunKey run) const { return folder(run) / "checkpoint"; }
   /// By name; of a run without files an empty list.
   FileList list(RunKey run) const;
   std::optional<std::filesystem::path> find(RunKey run, const std::string& name) const;

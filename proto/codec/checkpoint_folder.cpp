@@ -74,11 +74,6 @@ std::optional<Name> parse_name(const std::string& name) {
   return Name{static_cast<std::int32_t>(*row), *tick};
 }
 
-std::string name_for(std::int32_t row, Tick tick) {
-  const std::string end = "-" + std::to_string(tick.value);
-  return row == CheckpointPart::values_row ? "values" + end : "row-" + std::to_string(row) + end;
-}
-
 void check_origin(const CheckpointOrigin& found, const CheckpointOrigin& wanted) {
   const auto differ = [](const char* what, const std::string& is, const std::string& should) {
     if (is != should) {
@@ -105,8 +100,9 @@ CheckpointOrigin CheckpointOrigin::of(const Value& checked_job,
           pipewright::job_sha256(job), files.hex()};
 }
 
-std::string CheckpointPart::name() const {
-  return name_for(row, tick);
+std::string CheckpointPart::name_of(std::int32_t row, Tick tick) {
+  const std::string end = "-" + std::to_string(tick.value);
+  return row == values_row ? "values" + end : "row-" + std::to_string(row) + end;
 }
 
 std::string CheckpointPart::encode() const {
@@ -161,13 +157,24 @@ CheckpointPart CheckpointPart::decode(std::string_view file) {
 }
 
 void CheckpointFolder::write(const std::string& name, std::string_view file) const {
+  append(name, 0, file, true);
+}
+
+void CheckpointFolder::append(const std::string& name, std::uint64_t offset, std::string_view bytes,
+                              bool last) const {
+  if (!parse_name(name)) throw DataError("'" + name + "' is no name of a part of a checkpoint");
   std::error_code ignored;  // opening says why
   fs::create_directories(path_, ignored);
   const fs::path path = path_ / name;
   const fs::path temporary = path_ / (name + ".part");
   {
-    const Descriptor out(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    out.write(file);
+    const Descriptor out(temporary, O_WRONLY | (offset == 0 ? O_CREAT | O_TRUNC : O_APPEND));
+    if (const auto size = fs::file_size(temporary); size != offset) {
+      throw DataError(temporary.string() + ": has " + std::to_string(size) +
+                      " bytes, and a part comes that begins at byte " + std::to_string(offset));
+    }
+    out.write(bytes);
+    if (!last) return;
     out.sync();
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "made");
@@ -179,6 +186,19 @@ std::string CheckpointFolder::read(const std::string& name) const {
   std::ostringstream out;
   if (!in || !(out << in.rdbuf())) fail(path_ / name, "read");
   return std::move(out).str();
+}
+
+std::pair<std::string, bool> CheckpointFolder::read_part(const std::string& name,
+                                                         std::uint64_t offset,
+                                                         std::size_t bytes_max) const {
+  std::string bytes;
+  std::ifstream in(path_ / name, std::ios::binary);
+  if (!parse_name(name) || !in) return {bytes, true};
+  in.seekg(static_cast<std::streamoff>(offset));
+  bytes.resize(bytes_max);
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  return {bytes, in.peek() == std::ifstream::traits_type::eof()};
 }
 
 CheckpointPart CheckpointFolder::part(const std::string& name) const {
@@ -221,15 +241,15 @@ CheckpointFiles CheckpointFolder::check(Tick tick, const CheckpointOrigin* origi
     check_origin(part.origin, *seen);
     return part;
   };
-  const CheckpointPart first = take(name_for(0, tick));
+  const CheckpointPart first = take(CheckpointPart::name_of(0, tick));
   const std::int32_t rows = first.rows;
   files.continued = first.continued;
   for (std::int32_t r = 0; r < rows; ++r) {
-    files.rows.push_back(name_for(r, tick));
+    files.rows.push_back(CheckpointPart::name_of(r, tick));
     if (r > 0) take(files.rows.back());
   }
   for (Tick at = tick; at > Tick(0);) {
-    files.values.push_back(name_for(CheckpointPart::values_row, at));
+    files.values.push_back(CheckpointPart::name_of(CheckpointPart::values_row, at));
     const Tick previous = take(files.values.back()).previous;
     if (previous >= at) throw DataError(files.values.back() + ": it names a later one before it");
     at = previous;
@@ -257,9 +277,15 @@ void drop(const fs::path& folder, Unwanted&& is_unwanted) {
 
 }  // namespace
 
-void CheckpointFolder::drop_rows_before(Tick tick) const {
+void CheckpointFolder::keep_two(Tick newest) const {
+  std::int64_t before = 0;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, ignored)) {
+    const auto name = parse_name(entry.path().filename().string());
+    if (name && name->row == 0 && name->tick < newest.value) before = std::max(before, name->tick);
+  }
   drop(path_, [&](const Name& name, bool) {
-    return name.row != CheckpointPart::values_row && name.tick < tick.value;
+    return name.row != CheckpointPart::values_row && name.tick < before;
   });
 }
 
@@ -283,7 +309,7 @@ std::vector<std::string> StoredCheckpoints::find() {
   from_ = folder_.newest(&origin_, refused);
   if (from_) {
     folder_.drop_after(from_->tick);
-    last_values_ = last_complete_ = from_->tick;
+    last_values_ = from_->tick;
     continued_ = from_->continued;
     if (continued_.empty() || continued_.back() != from_->tick) continued_.push_back(from_->tick);
   } else {
@@ -312,8 +338,7 @@ void StoredCheckpoints::put_values(Tick tick, std::string_view values) {
 }
 
 void StoredCheckpoints::complete(Tick tick) {
-  folder_.drop_rows_before(last_complete_);
-  last_complete_ = tick;
+  folder_.keep_two(tick);
 }
 
 std::optional<Tick> StoredCheckpoints::resume_from() const {

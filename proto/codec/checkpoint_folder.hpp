@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/train/checkpoint.hpp"
@@ -39,7 +40,8 @@ struct CheckpointPart {
   std::vector<Tick> continued;  // the checkpoints that the run has gone on from before
   std::string bytes;
 
-  std::string name() const;
+  std::string name() const { return name_of(row, tick); }
+  static std::string name_of(std::int32_t row, Tick tick);
   /// What its file holds.
   std::string encode() const;
   /// Throws DataError where that is not it.
@@ -63,14 +65,22 @@ class CheckpointFolder {
   /// Throws DataError.
   void write(const std::string& name, std::string_view file) const;
   std::string read(const std::string& name) const;
+  /// The next part of a file, which is there when the last one has come. Throws DataError also for
+  /// a name that is none and for a part that is not the next.
+  void append(const std::string& name, std::uint64_t offset, std::string_view bytes,
+              bool last) const;
   CheckpointPart part(const std::string& name) const;
+  /// At most `bytes_max` of a file, and whether that is its end; nothing and its end where it is
+  /// not there.
+  std::pair<std::string, bool> read_part(const std::string& name, std::uint64_t offset,
+                                         std::size_t bytes_max) const;
 
   /// The newest whole checkpoint, of `origin` if one is given. Why a newer one was not taken is
   /// added to `refused`.
   std::optional<CheckpointFiles> newest(const CheckpointOrigin* origin,
                                         std::vector<std::string>& refused) const;
-  /// Deletes rows of checkpoints before this one.
-  void drop_rows_before(Tick tick) const;
+  /// Of rows keeps those of this checkpoint and the one before.
+  void keep_two(Tick newest) const;
   /// Deletes all that is of a later tick, and unfinished files.
   void drop_after(Tick tick) const;
   /// Deletes everything, and the folder if it holds nothing else.
@@ -111,7 +121,7 @@ class StoredCheckpoints : public CheckpointStore {
   int rows_;
   std::optional<CheckpointFiles> from_;
   std::size_t next_values_ = 0;
-  Tick last_values_{0}, last_complete_{0};
+  Tick last_values_{0};
   std::vector<Tick> continued_;
 };
 

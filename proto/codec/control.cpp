@@ -61,6 +61,14 @@ static void put(const Window& plain, v1::Window& message) {
   message.set_row(id(plain.row.value));
   message.mutable_instructions()->Reserve(static_cast<int>(plain.instructions.size()));
   for (const Instruction& one : plain.instructions) put(one, *message.add_instructions());
+  for (const Cut& cut : plain.cuts) {
+    v1::Cut& out = *message.add_cuts();
+    out.set_tick(count(cut.tick.value));
+    out.set_observations(count(cut.observations));
+    out.set_activations(count(cut.activations));
+    out.set_gradients(count(cut.gradients));
+    out.set_updates(count(cut.updates));
+  }
   message.set_last(plain.last);
 }
 
@@ -70,6 +78,15 @@ static Window get(const v1::Window& message) {
   plain.instructions.reserve(static_cast<std::size_t>(message.instructions_size()));
   for (const v1::Instruction& one : message.instructions()) {
     plain.instructions.push_back(get(one));
+  }
+  for (const v1::Cut& cut : message.cuts()) {
+    const auto number = [](std::uint64_t value, const char* field) {
+      return wire::count_from(value, "Cut", field);
+    };
+    plain.cuts.push_back({Tick(number(cut.tick(), "tick")),
+                          number(cut.observations(), "observations"),
+                          number(cut.activations(), "activations"),
+                          number(cut.gradients(), "gradients"), number(cut.updates(), "updates")});
   }
   plain.last = message.last();
   return plain;
@@ -304,6 +321,24 @@ struct PutControl {
     message.mutable_clock_start()->set_run(plain.run);
     message.mutable_clock_start()->set_start_ns(plain.start_ns);
   }
+  void operator()(const StateChunk& plain) const {
+    v1::StateChunk& chunk = *message.mutable_state_chunk();
+    chunk.set_run(plain.run);
+    chunk.set_row(id(plain.row.value));
+    chunk.set_tick(count(plain.tick.value));
+    chunk.set_data(plain.data);
+    chunk.set_last(plain.last);
+  }
+  void operator()(const StateTaken& plain) const {
+    message.mutable_state_taken()->set_run(plain.run);
+  }
+  void operator()(const RestoreChunk& plain) const {
+    v1::RestoreChunk& chunk = *message.mutable_restore_chunk();
+    chunk.set_run(plain.run);
+    chunk.set_row(id(plain.row.value));
+    chunk.set_data(plain.data);
+    chunk.set_last(plain.last);
+  }
   void operator()(const RankFault& plain) const {
     message.mutable_fault()->set_run(plain.run);
     message.mutable_fault()->set_rank(plain.rank);
@@ -380,6 +415,19 @@ ControlMessage decode_control(std::string_view bytes) {
       return LeaveAsked{message.leave_asked().rank()};
     case v1::ControlMessage::kAlive:
       return RankAlive{message.alive().rank()};
+    case v1::ControlMessage::kStateChunk: {
+      const v1::StateChunk& chunk = message.state_chunk();
+      return StateChunk{chunk.run(), Row(id_from(chunk.row(), "StateChunk", "row")),
+                        Tick(wire::count_from(chunk.tick(), "StateChunk", "tick")), chunk.data(),
+                        chunk.last()};
+    }
+    case v1::ControlMessage::kStateTaken:
+      return StateTaken{message.state_taken().run()};
+    case v1::ControlMessage::kRestoreChunk: {
+      const v1::RestoreChunk& chunk = message.restore_chunk();
+      return RestoreChunk{chunk.run(), Row(id_from(chunk.row(), "RestoreChunk", "row")),
+                          chunk.data(), chunk.last()};
+    }
     default:
       wire::refuse("ControlMessage", "it holds none of the messages that are known");
   }

@@ -59,6 +59,23 @@ struct ClockStart {
   std::uint32_t run = 0;
   std::int64_t start_ns = 0;
 };
+/// Parts of a row's state (core/train/row_runner.hpp), file_chunk_bytes_max long at most.
+struct StateChunk {
+  std::uint32_t run = 0;
+  Row row;
+  Tick tick;
+  std::string data;
+  bool last = false;
+};
+struct StateTaken {
+  std::uint32_t run = 0;
+};
+struct RestoreChunk {
+  std::uint32_t run = 0;
+  Row row;
+  std::string data;
+  bool last = false;
+};
 struct RankFault {
   std::uint32_t run = 0;
   std::uint32_t rank = 0;
@@ -84,7 +101,7 @@ struct RankHello {
 using ControlMessage =
     std::variant<RankStart, RankReady, WindowMessage, ReportMessage, FinalMessage, RankFault,
                  RankStop, RankIdle, RankShutDown, RankHello, ClockQuestion, ClockAnswer,
-                 ClockStart, LeaveAsked, RankAlive>;
+                 ClockStart, LeaveAsked, RankAlive, StateChunk, StateTaken, RestoreChunk>;
 
 std::string encode_control(const ControlMessage& message);
 /// Throws ProtocolError.

@@ -22,6 +22,14 @@ RunId run_of(const Message& message) {
   return {message.job(), message.run(), message.attempt()};
 }
 
+template <class Plain, class Message>
+void put_part(const Plain& plain, Message* message) {
+  with_run(plain.run, message).set_name(clean_utf8(plain.name));
+  message->set_offset_bytes(plain.offset_bytes);
+  message->set_data(plain.data);
+  message->set_last(plain.last);
+}
+
 /// Fills the one field of a PoolFrame that a plain frame goes to.
 struct PutPoolFrame {
   v1::PoolFrame& frame;
@@ -55,12 +63,18 @@ struct PutPoolFrame {
   void operator()(const RunLog& plain) const {
     put(plain.line, *with_run(plain.run, frame.mutable_log()).mutable_line());
   }
-  void operator()(const RunFileChunk& plain) const {
-    v1::RunFileChunk& chunk = with_run(plain.run, frame.mutable_file());
-    chunk.set_name(clean_utf8(plain.name));
-    chunk.set_offset_bytes(plain.offset_bytes);
-    chunk.set_data(plain.data);
-    chunk.set_last(plain.last);
+  void operator()(const RunFileChunk& plain) const { put_part(plain, frame.mutable_file()); }
+  void operator()(const CheckpointChunk& plain) const {
+    put_part(plain, frame.mutable_checkpoint_chunk());
+  }
+  void operator()(const CheckpointSent& plain) const {
+    with_run(plain.run, frame.mutable_checkpoint_sent())
+        .set_tick(static_cast<std::uint64_t>(plain.tick.value));
+  }
+  void operator()(const CheckpointWanted& plain) const {
+    v1::CheckpointWanted& wanted = with_run(plain.run, frame.mutable_checkpoint_wanted());
+    wanted.set_name(clean_utf8(plain.name));
+    wanted.set_offset_bytes(plain.offset_bytes);
   }
   void operator()(const RunEnded& plain) const {
     v1::RunEnded& ended = with_run(plain.run, frame.mutable_ended());
@@ -105,17 +119,28 @@ RunPoints points_from(const v1::RunPoints& message) {
   return plain;
 }
 
-RunFileChunk chunk_from(const v1::RunFileChunk& message) {
-  const std::string& name = message.name();
+/// A name that stays within the folder that it is put into.
+const std::string& plain_name(const std::string& name, std::string_view message_name) {
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
-    wire::refuse("RunFileChunk", "'" + name + "' is not the plain name of a file");
+    wire::refuse(message_name, "'" + name + "' is not the plain name of a file");
   }
+  return name;
+}
+
+template <class Plain, class Message>
+Plain part_from(const Message& message, std::string_view message_name) {
+  plain_name(message.name(), message_name);
   if (message.data().size() > file_chunk_bytes_max) {
-    wire::refuse("RunFileChunk", "it has " + std::to_string(message.data().size()) +
-                                     " bytes; at most 1 MiB is allowed");
+    wire::refuse(message_name, "it has " + std::to_string(message.data().size()) +
+                                   " bytes; at most 1 MiB is allowed");
   }
-  return {run_of(message), name, message.offset_bytes(), message.data(), message.last()};
+  return {run_of(message), message.name(), message.offset_bytes(), message.data(), message.last()};
+}
+
+template <class Message>
+Tick tick_of(const Message& message, std::string_view message_name) {
+  return Tick(wire::count_from(message.tick(), message_name, "tick"));
 }
 
 RunEnded ended_from(const v1::RunEnded& message) {
@@ -140,10 +165,18 @@ struct PutDaemonFrame {
     put(plain.spec, *start.mutable_spec());
     start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
     for (const std::string& root : plain.data_roots) start.add_data_roots(clean_utf8(root));
+    for (const std::string& name : plain.checkpoint_files) start.add_checkpoint_files(name);
   }
   void operator()(const CancelRun& plain) const { with_run(plain.run, frame.mutable_cancel()); }
   void operator()(const PointsStored& plain) const {
     with_run(plain.run, frame.mutable_points_stored()).set_next_index(plain.next_index);
+  }
+  void operator()(const CheckpointStored& plain) const {
+    with_run(plain.run, frame.mutable_checkpoint_stored())
+        .set_tick(static_cast<std::uint64_t>(plain.tick.value));
+  }
+  void operator()(const CheckpointPiece& plain) const {
+    put_part(plain, frame.mutable_checkpoint_piece());
   }
   void operator()(const RunEndStored& plain) const {
     with_run(plain.run, frame.mutable_end_stored());
@@ -156,10 +189,14 @@ struct PutDaemonFrame {
 
 StartRun start_from(const v1::StartRun& message) {
   if (!message.has_spec()) wire::refuse("StartRun", "spec is missing");
-  return {.run = run_of(message),
-          .spec = get(message.spec()),
-          .ranks = {message.ranks().begin(), message.ranks().end()},
-          .data_roots = {message.data_roots().begin(), message.data_roots().end()}};
+  StartRun plain{.run = run_of(message),
+                 .spec = get(message.spec()),
+                 .ranks = {message.ranks().begin(), message.ranks().end()},
+                 .data_roots = {message.data_roots().begin(), message.data_roots().end()}};
+  for (const std::string& name : message.checkpoint_files()) {
+    plain.checkpoint_files.push_back(plain_name(name, "StartRun"));
+  }
+  return plain;
 }
 
 }  // namespace
@@ -187,7 +224,16 @@ PoolFrame decode_pool_frame(std::string_view bytes) {
     case v1::PoolFrame::kLog:
       return RunLog{run_of(message.log()), get(message.log().line())};
     case v1::PoolFrame::kFile:
-      return chunk_from(message.file());
+      return part_from<RunFileChunk>(message.file(), "RunFileChunk");
+    case v1::PoolFrame::kCheckpointChunk:
+      return part_from<CheckpointChunk>(message.checkpoint_chunk(), "CheckpointChunk");
+    case v1::PoolFrame::kCheckpointSent:
+      return CheckpointSent{run_of(message.checkpoint_sent()),
+                            tick_of(message.checkpoint_sent(), "CheckpointSent")};
+    case v1::PoolFrame::kCheckpointWanted:
+      return CheckpointWanted{run_of(message.checkpoint_wanted()),
+                              plain_name(message.checkpoint_wanted().name(), "CheckpointWanted"),
+                              message.checkpoint_wanted().offset_bytes()};
     case v1::PoolFrame::kEnded:
       return ended_from(message.ended());
     case v1::PoolFrame::kGoodbye:
@@ -217,6 +263,11 @@ DaemonFrame decode_daemon_frame(std::string_view bytes) {
       return CancelRun{run_of(message.cancel())};
     case v1::DaemonFrame::kPointsStored:
       return PointsStored{run_of(message.points_stored()), message.points_stored().next_index()};
+    case v1::DaemonFrame::kCheckpointStored:
+      return CheckpointStored{run_of(message.checkpoint_stored()),
+                              tick_of(message.checkpoint_stored(), "CheckpointStored")};
+    case v1::DaemonFrame::kCheckpointPiece:
+      return part_from<CheckpointPiece>(message.checkpoint_piece(), "CheckpointPiece");
     case v1::DaemonFrame::kEndStored:
       return RunEndStored{run_of(message.end_stored())};
     case v1::DaemonFrame::kShutDown:

@@ -11,7 +11,7 @@
 
 namespace pipewright {
 
-inline constexpr std::uint32_t pool_protocol_version = 2;
+inline constexpr std::uint32_t pool_protocol_version = 3;
 inline constexpr std::size_t file_chunk_bytes_max = std::size_t{1} << 20;
 
 struct RankInfo {
@@ -57,6 +57,22 @@ struct RunFileChunk {
   std::string data;
   bool last = false;
 };
+struct CheckpointChunk {
+  RunId run{};
+  std::string name;
+  std::uint64_t offset_bytes = 0;
+  std::string data;
+  bool last = false;
+};
+struct CheckpointSent {
+  RunId run{};
+  Tick tick;
+};
+struct CheckpointWanted {
+  RunId run{};
+  std::string name;
+  std::uint64_t offset_bytes = 0;
+};
 enum class RunOutcome { succeeded = 1, failed = 2, cancelled = 3, lost = 4 };
 struct RunEnded {
   RunId run{};
@@ -72,8 +88,9 @@ struct PoolGoodbye {
   std::string reason;
   std::vector<LostRun> lost = {};
 };
-using PoolFrame = std::variant<PoolHello, Heartbeat, RunStarted, RunPoints, RunProgress, RunLog,
-                               RunFileChunk, RunEnded, PoolGoodbye>;
+using PoolFrame =
+    std::variant<PoolHello, Heartbeat, RunStarted, RunPoints, RunProgress, RunLog, RunFileChunk,
+                 RunEnded, PoolGoodbye, CheckpointChunk, CheckpointSent, CheckpointWanted>;
 
 struct Welcome {
   std::uint32_t heartbeat_interval_ms = 0;
@@ -86,6 +103,7 @@ struct StartRun {
   Value spec;
   std::vector<std::uint32_t> ranks;
   std::vector<std::string> data_roots = {};  // what it reads lies in one of these; none: anywhere
+  std::vector<std::string> checkpoint_files = {};  // of the one that it goes on from
 };
 struct CancelRun {
   RunId run{};
@@ -94,6 +112,17 @@ struct PointsStored {
   RunId run{};
   std::uint64_t next_index = 0;
 };
+struct CheckpointStored {
+  RunId run{};
+  Tick tick;
+};
+struct CheckpointPiece {
+  RunId run{};
+  std::string name;
+  std::uint64_t offset_bytes = 0;
+  std::string data;
+  bool last = false;
+};
 struct RunEndStored {
   RunId run{};
 };
@@ -101,7 +130,7 @@ struct ShutDown {
   std::string reason;
 };
 using DaemonFrame = std::variant<Welcome, Refused, StartRun, CancelRun, PointsStored, RunEndStored,
-                                 ShutDown, Heartbeat>;
+                                 ShutDown, Heartbeat, CheckpointStored, CheckpointPiece>;
 
 // Protobuf bytes; decoding throws ProtocolError for anything that is not a frame.
 std::string encode_pool_frame(const PoolFrame& frame);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
 #include "tests/e2e/processes.hpp"
 
@@ -81,8 +82,8 @@ class Pools : public testing::Test {
   }
   std::string pools() const { return cli({"pools", "--json"}).out; }
 
-  std::unique_ptr<Running> attach(const std::string& name) const {
-    auto pool = std::make_unique<Running>(world(2, {"--name", name}));
+  std::unique_ptr<Running> attach(const std::string& name, int ranks = 2) const {
+    auto pool = std::make_unique<Running>(world(ranks, {"--name", name}));
     until([&] { return pools().find('"' + name + '"') != std::string::npos; });
     return pool;
   }
@@ -130,6 +131,58 @@ class Pools : public testing::Test {
   std::string url;
   std::unique_ptr<Running> daemon;
 };
+
+/// The tick of the newest checkpoint in a run's folder of which any part is there; 0: none.
+std::int64_t newest_checkpoint(const fs::path& folder) {
+  std::int64_t newest = 0;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(folder, gone)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".part")) continue;
+    const auto tick = parse_integer(name.substr(name.rfind('-') + 1));
+    newest = std::max(newest, tick.value_or(0));
+  }
+  return newest;
+}
+
+/// Each loss comes after a further checkpoint, so they do not count; and each pool has another
+/// number of ranks.
+TEST_F(Pools, ARunThatIsKilledThreeTimesGoesOnFromItsCheckpointsAndLeavesTheSameBytes) {
+  const std::string job = (path / "job.yaml").string();
+  std::ofstream(job) << job_text() << "checkpoint: {every: 4000}\n";
+  EXPECT_EQ(cli({"submit", job}).out, "1\n");
+  const fs::path checkpoints = fs::path(data()) / "jobs/1/0/checkpoint";
+  std::int64_t before = 0;
+  int attempt = 0;
+  for (const int ranks : {2, 1, 3}) {
+    const auto pool = attach("pool " + std::to_string(++attempt), ranks);
+    // When the second part of the newer one is there, the older one is whole.
+    until([&] { return newest_checkpoint(checkpoints) > before + 8000; });
+    before = newest_checkpoint(checkpoints);
+    const auto workers = descendants(pool->pid(), "pipewright-work");
+    ASSERT_FALSE(workers.empty());
+    ::kill(workers.back(), SIGKILL);
+    EXPECT_NE(pool->wait().status, 0);
+    until([&] { return cli({"show", "1"}).out.find("QUEUED") != std::string::npos; });
+  }
+  const auto last = attach("pool 4");
+  EXPECT_EQ(cli({"wait", "1"}).status, 0) << cli({"log", "1"}).out;
+  EXPECT_FALSE(fs::exists(checkpoints));
+  EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
+  const Value summary = JobFile::read((path / "pools/summary.json").string()).tree();
+  EXPECT_EQ(summary.at("attempt").as_integer(), 4);
+  EXPECT_EQ(summary.at("continued_from_ticks").as_list().size(), 3u);
+  const std::string alone = (path / "alone").string();
+  EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
+  for (const std::string name :
+       {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
+    const std::string bytes = read_file(path / "pools" / name);
+    EXPECT_FALSE(bytes.empty()) << name;
+    EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
+  }
+  last->signal(SIGUSR1);
+  EXPECT_EQ(last->wait().status, 0);
+}
 
 TEST_F(Pools, ARunIsGivenBackAtSigterm) {
   // mpirun's own status is that of a job that was told to end.

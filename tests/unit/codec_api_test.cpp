@@ -261,7 +261,10 @@ TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
       RunLog{run, {Severity::error, "no"}},
       RunFileChunk{run, "weights.npy", 128, std::string("\0\xff", 2), true},
       RunEnded{run, RunOutcome::lost, "gone", "{}"},
-      PoolGoodbye{"bye"}};
+      PoolGoodbye{"bye"},
+      CheckpointChunk{run, "row-1-20", 128, "state", true},
+      CheckpointSent{run, Tick(20)},
+      CheckpointWanted{run, "values-20", 1 << 20}};
   for (const PoolFrame& frame : frames) {
     const PoolFrame back = decode_pool_frame(encode_pool_frame(frame));
     EXPECT_EQ(back.index(), frame.index());
@@ -280,6 +283,12 @@ TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
                                 CancelRun{run},
                                 PointsStored{run, 12},
                                 RunEndStored{run},
+                                CheckpointStored{run, Tick(20)},
+                                CheckpointPiece{run, "values-20", 1 << 20, "state", false},
+                                StartRun{.run = run,
+                                         .spec = a_spec(),
+                                         .ranks = {1},
+                                         .checkpoint_files = {"row-0-20", "values-20"}},
                                 ShutDown{"end"},
                                 Heartbeat{}};
   for (const DaemonFrame& frame : frames) {
@@ -295,6 +304,16 @@ TEST(PoolCodec, NamesOfFilesCannotLeaveTheirFolder) {
   for (const char* name : {"../x", "/etc/passwd", "a/b", "..", "."}) {
     const std::string bytes = encode_pool_frame(RunFileChunk{{1, 0, 1}, name, 0, "", true});
     EXPECT_THROW(decode_pool_frame(bytes), ProtocolError) << name;
+    const RunId run{1, 0, 1};
+    EXPECT_THROW(decode_pool_frame(encode_pool_frame(CheckpointChunk{run, name, 0, "", true})),
+                 ProtocolError);
+    EXPECT_THROW(decode_pool_frame(encode_pool_frame(CheckpointWanted{run, name, 0})),
+                 ProtocolError);
+    EXPECT_THROW(decode_daemon_frame(encode_daemon_frame(CheckpointPiece{run, name, 0, "", true})),
+                 ProtocolError);
+    EXPECT_THROW(decode_daemon_frame(encode_daemon_frame(StartRun{
+                     .run = run, .spec = a_spec(), .ranks = {1}, .checkpoint_files = {name}})),
+                 ProtocolError);
   }
 }
 
@@ -325,7 +344,10 @@ ControlMessage a_final() {
 ControlMessage a_window() {
   Instruction rpd{
       Instruction::Kind::forward, Microbatch(5), Replica(1), Batch(2), UpdateCount(7), Stage(2)};
-  return WindowMessage{1, {Row(3), {Instruction{}, rpd}, true}};
+  Instruction checkpoint;
+  checkpoint.kind = Instruction::Kind::checkpoint;
+  return WindowMessage{1,
+                       {Row(3), {Instruction{}, rpd, checkpoint}, true, {{Tick(9), 2, 3, 4, 5}}}};
 }
 
 std::vector<ControlMessage> control_messages() {
@@ -347,6 +369,9 @@ std::vector<ControlMessage> control_messages() {
   messages.push_back(RankIdle{1, 2});
   messages.push_back(RankShutDown{});
   messages.push_back(LeaveAsked{3});
+  messages.push_back(StateChunk{1, Row(2), Tick(9), "state", true});
+  messages.push_back(StateTaken{1});
+  messages.push_back(RestoreChunk{1, Row(2), "state", false});
   return messages;
 }
 
@@ -358,6 +383,7 @@ TEST(ControlCodec, EveryMessageComesBack) {
   }
   const auto window = std::get<WindowMessage>(decode_control(encode_control(a_window())));
   EXPECT_EQ(window.window.instructions, std::get<WindowMessage>(a_window()).window.instructions);
+  EXPECT_EQ(window.window.cuts, std::get<WindowMessage>(a_window()).window.cuts);
   const auto final = std::get<FinalMessage>(decode_control(encode_control(a_final())));
   EXPECT_EQ(final.final.weights.at(0).data<float>()[2], 1.5f);
   const auto report = std::get<ReportMessage>(decode_control(encode_control(a_report())));

@@ -196,6 +196,26 @@ TEST_F(QueueTest, TheThirdLostAttemptIsTheLast) {
   EXPECT_THAT(put(PoolAttached{PoolId(4), 1}), IsEmpty());
 }
 
+TEST_F(QueueTest, LossesCountFromTheLastCheckpointOn) {
+  put(JobAccepted{1, 1});
+  for (std::uint32_t attempt = 1; attempt <= 7; ++attempt) {
+    put(PoolAttached{PoolId(attempt), 1});
+    EXPECT_THAT(put(RunAdvanced{PoolId(attempt), {1, 0, attempt}}), IsEmpty());
+    EXPECT_THAT(
+        put(PoolLost{PoolId(attempt), "gone"}),
+        UnorderedElementsAre(state(1, JobState::queued, attempt,
+                                   "attempt " + std::to_string(attempt) + " was lost: gone")));
+  }
+  // Of another attempt, it is not this one's.
+  put(PoolAttached{PoolId(8), 1});
+  EXPECT_THAT(put(RunAdvanced{PoolId(8), {1, 0, 7}}), IsEmpty());
+  put(PoolLost{PoolId(8), "gone"});
+  put(PoolAttached{PoolId(9), 1});
+  EXPECT_THAT(put(PoolLost{PoolId(9), "gone"}),
+              UnorderedElementsAre(
+                  state(1, JobState::failed, 9, "attempt 9, the last one, was lost: gone")));
+}
+
 TEST_F(QueueTest, ARunThatIsGivenBackStartsAgainElsewhereAtOnce) {
   put(PoolAttached{pool_a, 1});
   put(PoolAttached{pool_b, 1});

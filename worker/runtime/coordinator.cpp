@@ -78,6 +78,18 @@ void Coordinator::cancel(RunId run) {
   }
 }
 
+void Coordinator::on_stored(const CheckpointStored& stored) {
+  for (const auto& [number, under_way] : runs_) {
+    if (under_way->run() == stored.run) under_way->on(stored);
+  }
+}
+
+void Coordinator::on_piece(const CheckpointPiece& piece) {
+  for (const auto& [number, under_way] : runs_) {
+    if (under_way->run() == piece.run) under_way->on(piece);
+  }
+}
+
 void Coordinator::give_back_all() {
   waiting_.clear();
   for (const auto& [number, under_way] : runs_) under_way->give_back();

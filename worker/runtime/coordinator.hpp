@@ -39,6 +39,9 @@ class Coordinator {
   std::set<std::uint32_t> starting() const;
   /// Ranks that have not left runs that were told to stop.
   std::set<std::uint32_t> leaving() const;
+  /// Of a checkpoint that the listener was given; of a run that is over nothing happens.
+  void on_stored(const CheckpointStored& stored);
+  void on_piece(const CheckpointPiece& piece);
   /// ClockQuestion, RankReady, ReportMessage, FinalMessage, RankFault or RankIdle of a rank.
   void on_control(ControlMessage message);
   /// Works for a short while. False when there was nothing to do.

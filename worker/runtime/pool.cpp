@@ -42,6 +42,7 @@ bool is_for_coordinator(const ControlMessage& message) {
          std::holds_alternative<ClockQuestion>(message) ||
          std::holds_alternative<ReportMessage>(message) ||
          std::holds_alternative<FinalMessage>(message) ||
+         std::holds_alternative<StateChunk>(message) ||
          std::holds_alternative<RankFault>(message) || std::holds_alternative<RankIdle>(message);
 }
 
@@ -144,6 +145,8 @@ class FrameHandler {
 
   void operator()(const StartRun& start) { coordinator_.start(start); }
   void operator()(const CancelRun& cancel) { coordinator_.cancel(cancel.run); }
+  void operator()(const CheckpointStored& stored) { coordinator_.on_stored(stored); }
+  void operator()(const CheckpointPiece& piece) { coordinator_.on_piece(piece); }
   void operator()(const ShutDown& shut_down) {
     reason = "the daemon says to leave: " + shut_down.reason;
   }

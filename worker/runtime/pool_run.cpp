@@ -63,7 +63,8 @@ PoolRun::PoolRun(Transport& transport, RunListener& listener, const StartRun& st
       number_(number),
       config_(config_of(start)),
       folder_(std::move(folder)),
-      begun_(Clock::now()) {
+      begun_(Clock::now()),
+      checkpoints_(listener, start.run, folder_ + "/checkpoint", start.checkpoint_files) {
   const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
   ranks_ = start.ranks;
   // The runs of a sweep may want fewer ranks than all of them get.
@@ -104,6 +105,17 @@ void PoolRun::on(const ReportMessage& message) {
 }
 void PoolRun::on(FinalMessage message) {
   if (!stopping_) control_->on_final(std::move(message.final));
+}
+void PoolRun::on(StateChunk chunk) {
+  if (stopping_) return;
+  unacknowledged_.push_back(rank_of(chunk.row));
+  guarded([&] { checkpoints_.on(std::move(chunk)); });
+}
+void PoolRun::on(const CheckpointStored&) {
+  if (!stopping_) guarded([&] { checkpoints_.stored(*control_); });
+}
+void PoolRun::on(const CheckpointPiece& piece) {
+  if (!stopping_) guarded([&] { checkpoints_.on(piece); });
 }
 void PoolRun::on(const RankFault& fault) {
   fail("rank " + std::to_string(fault.rank) + ": " + fault.message);
@@ -172,19 +184,13 @@ void PoolRun::guarded(Work&& work) {
 }
 
 bool PoolRun::work() {
-  if (!control_) {
-    if (ready_.size() < ranks_.size()) return false;
-    listener_.started(run_);
-    std::filesystem::create_directories(folder_);
-    files_ = std::make_unique<ResultFiles>(folder_);
-    control_ = std::make_unique<RunControl>(config_, *shape_,
-                                            std::vector<RunSink*>{files_.get(), &collector_});
-  }
+  if (!control_ && !begin()) return false;
   if (!planned_) {
     planned_ = control_->plan(planned_per_turn);
     if (planned_ && config_.is_real) start_clock();
     return true;
   }
+  if (!restore()) return false;
   if (control_->divergence() || control_->finished()) {
     const auto& divergence = control_->divergence();
     stop(RunOutcome::succeeded, divergence
@@ -193,7 +199,8 @@ bool PoolRun::work() {
                                     : "");
     return true;
   }
-  const bool moved = listener_.keeps_up() && hand_out();
+  const bool passed_on = pass_on_checkpoints();
+  const bool moved = (listener_.keeps_up() && hand_out()) || passed_on;
   const auto now = Clock::now();
   if (now - points_sent_ >= points_interval) {
     points_sent_ = now;
@@ -204,6 +211,67 @@ bool PoolRun::work() {
     send_progress();
   }
   return moved;
+}
+
+/// When the ranks are ready, and what the run goes on from is here.
+bool PoolRun::begin() {
+  if (ready_.size() < ranks_.size() || !checkpoints_.fetched()) return false;
+  listener_.started(run_);
+  std::filesystem::create_directories(folder_);
+  files_ = std::make_unique<ResultFiles>(folder_);
+  control_ = std::make_unique<RunControl>(config_, *shape_,
+                                          std::vector<RunSink*>{files_.get(), &collector_});
+  if (!config_.checkpoint || !listener_.stores_checkpoints()) return true;
+  const int rows = control_->header().rows();
+  for (const std::string& why :
+       checkpoints_.open(CheckpointOrigin::of(config_.tree, data_), rows)) {
+    listener_.log(run_, {Severity::warning, why});
+  }
+  control_->store_checkpoints();
+  StoredCheckpoints& store = checkpoints_.store();
+  if (const auto tick = store.resume_from()) {
+    control_->resume(*tick, [&store] { return store.next_values(); });
+  }
+  return true;
+}
+
+/// Gives the rows their states, one after the other: not all of them are in memory here at once.
+/// True when that is done.
+bool PoolRun::restore() {
+  if (!config_.checkpoint || !listener_.stores_checkpoints()) return true;
+  StoredCheckpoints& store = checkpoints_.store();
+  const int rows = control_->header().rows();
+  if (!store.resume_from() || restored_ == rows) return true;
+  if (!transport_.sends_done()) return false;
+  const Row row(restored_++);
+  const std::string state = store.row(row);
+  for (std::size_t at = 0; at < state.size(); at += file_chunk_bytes_max) {
+    const bool last = at + file_chunk_bytes_max >= state.size();
+    transport_.send_control(
+        rank_of(row),
+        encode_control(RestoreChunk{number_, row, state.substr(at, file_chunk_bytes_max), last}));
+  }
+  return restored_ == rows;
+}
+
+/// A rank sends more of a state when the listener has room for it.
+bool PoolRun::pass_on_checkpoints() {
+  bool moved = false;
+  if (const auto part = control_->take_checkpoint()) {
+    checkpoints_.put_values(*part);
+    moved = true;
+  }
+  if (unacknowledged_.empty() || !listener_.keeps_up()) return moved;
+  for (const int rank : std::exchange(unacknowledged_, {})) {
+    transport_.send_control(rank, encode_control(StateTaken{number_}));
+  }
+  return true;
+}
+
+int PoolRun::rank_of(Row row) const {
+  const int rows = control_->header().rows();
+  return static_cast<int>(ranks_[static_cast<std::size_t>(
+      rank_of_row(row.value, rows, static_cast<int>(ranks_.size())))]);
 }
 
 void PoolRun::start_clock() {
@@ -227,10 +295,8 @@ bool PoolRun::hand_out() {
     if (!window) continue;
     outstanding +=
         std::count_if(window->instructions.begin(), window->instructions.end(),
-                      [](const Instruction& i) { return i.kind != Instruction::Kind::observe; });
-    const auto member =
-        static_cast<std::size_t>(rank_of_row(r, rows, static_cast<int>(ranks_.size())));
-    transport_.send_control(static_cast<int>(ranks_[member]),
+                      [](const Instruction& i) { return i.kind < Instruction::Kind::observe; });
+    transport_.send_control(rank_of(Row(r)),
                             encode_control(WindowMessage{number_, std::move(*window)}));
     moved = true;
   }
@@ -271,10 +337,15 @@ void PoolRun::stop(RunOutcome outcome, const std::string& message) {
   send_to_all(RankStop{number_});
 }
 
-void PoolRun::add_provenance(Value& summary) const {
+void PoolRun::add_provenance(Value& summary) {
   summary.set("ranks", static_cast<std::int64_t>(ranks_.size()));
   if (config_.is_real) summary.set("clock_error_ns_max", clock_error_ns_max_);
   summary.set("attempt", static_cast<std::int64_t>(run_.attempt));
+  if (config_.checkpoint && listener_.stores_checkpoints()) {
+    Value::List ticks;
+    for (const Tick tick : checkpoints_.store().continued()) ticks.emplace_back(tick.value);
+    if (!ticks.empty()) summary.set("continued_from_ticks", std::move(ticks));
+  }
   const std::chrono::duration<double> wall = Clock::now() - begun_;
   pipewright::add_provenance(summary, config_.tree, data_, wall.count());
 }

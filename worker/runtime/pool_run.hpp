@@ -14,6 +14,7 @@
 #include "core/train/result_files.hpp"
 #include "core/train/run_control.hpp"
 #include "proto/codec/control.hpp"
+#include "worker/runtime/run_checkpoints.hpp"
 #include "worker/runtime/run_listener.hpp"
 #include "worker/transport/transport.hpp"
 
@@ -57,6 +58,9 @@ class PoolRun {
   void on(RankReady ready);
   void on(const ReportMessage& message);
   void on(FinalMessage message);
+  void on(StateChunk chunk);
+  void on(const CheckpointStored& stored);
+  void on(const CheckpointPiece& piece);
   void on(const RankFault& fault);
   void on(const RankIdle& idle) { idle_.insert(idle.rank); }
 
@@ -77,13 +81,17 @@ class PoolRun {
   template <class Work>
   void guarded(Work&& work);
   bool work();
+  bool begin();
+  bool restore();
+  bool pass_on_checkpoints();
+  int rank_of(Row row) const;
   void start_clock();
   void send_to_all(const ControlMessage& message);
   bool hand_out();
   void flush_points(bool all);
   void send_progress();
   void stop(RunOutcome outcome, const std::string& message);
-  void add_provenance(Value& summary) const;
+  void add_provenance(Value& summary);
 
   Transport& transport_;
   RunListener& listener_;
@@ -100,6 +108,9 @@ class PoolRun {
   std::unique_ptr<ResultFiles> files_;
   std::unique_ptr<RunControl> control_;
   bool planned_ = false;
+  RunCheckpoints checkpoints_;
+  std::int32_t restored_ = 0;        // rows that were given their state
+  std::vector<int> unacknowledged_;  // ranks whose part of a state has come
   std::int64_t clock_error_ns_max_ = 0;
   std::vector<std::int64_t> outstanding_;  // per row: actions handed out and not reported
   Clock::time_point points_sent_, progress_sent_;

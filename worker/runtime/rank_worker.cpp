@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -101,6 +102,20 @@ class RankRun : public Outbox {
     return std::chrono::nanoseconds(std::max<std::int64_t>(0, (*first - now()).value));
   }
 
+  /// A row's state comes before its first window.
+  void restore(const RestoreChunk& chunk) {
+    restoring_ += chunk.data;
+    if (!chunk.last) return;
+    Hosted* hosted = find(chunk.row);
+    if (hosted == nullptr) {
+      throw ProtocolError("a state for row " + std::to_string(chunk.row.value) +
+                          ", which this rank does not host");
+    }
+    hosted->runner->restore(std::exchange(restoring_, {}));
+  }
+
+  void on_state_taken() { state_is_under_way_ = false; }
+
   void append(const Window& window) {
     if (Hosted* hosted = find(window.row)) {
       hosted->runner->append(window);
@@ -143,7 +158,11 @@ class RankRun : public Outbox {
         if (Clock::now() - begin > turn_of_row_max) break;
       }
       send_report(hosted, step, report_is_due);
+      if (auto checkpoint = hosted.runner->take_checkpoint()) {
+        states_.push_back({hosted.runner->row(), std::move(*checkpoint), 0});
+      }
     }
+    send_state();
     if (report_is_due) last_report_ = Clock::now();
     // What a row does for observations is no step, but another row may wait for it.
     return moved || delivered_;
@@ -157,6 +176,12 @@ class RankRun : public Outbox {
   struct Hosted {
     std::unique_ptr<RowRunner> runner;
     bool final_sent = false;
+  };
+  /// On its way to the coordinator.
+  struct State {
+    Row row;
+    RowCheckpoint checkpoint;
+    std::size_t sent = 0;
   };
 
   /// Of a real run: nanoseconds since its common start; before all time while that is not known.
@@ -178,6 +203,20 @@ class RankRun : public Outbox {
     const int at = row.value - first_row_;
     if (at < 0 || at >= static_cast<int>(rows_.size())) return nullptr;
     return &rows_[static_cast<std::size_t>(at)];
+  }
+
+  /// The next part of what rows have to store; one at a time is under way.
+  void send_state() {
+    if (states_.empty() || state_is_under_way_) return;
+    State& state = states_.front();
+    const std::string& bytes = state.checkpoint.bytes;
+    StateChunk chunk{number_, state.row, state.checkpoint.tick,
+                     bytes.substr(state.sent, file_chunk_bytes_max), false};
+    state.sent += chunk.data.size();
+    chunk.last = state.sent == bytes.size();
+    state_is_under_way_ = true;
+    report_(chunk);
+    if (chunk.last) states_.pop_front();
   }
 
   void send_report(Hosted& hosted, RowRunner::Step step, bool is_due) {
@@ -203,6 +242,9 @@ class RankRun : public Outbox {
   int first_row_ = 0;
   std::vector<Hosted> rows_;
   Clock::time_point last_report_;
+  std::deque<State> states_;
+  bool state_is_under_way_ = false;
+  std::string restoring_;   // what has come of a row's state
   bool delivered_ = false;  // from row to row of this rank, in this turn
 };
 
@@ -250,6 +292,10 @@ void RankWorker::obey(ControlMessage message) {
       // Not one to the run before.
       const bool is_mine = run_ && !run_->stopping && run_->number() == answer->run;
       if (is_mine) run_->on_answer(*answer);
+    } else if (auto* taken = std::get_if<StateTaken>(&message)) {
+      if (run_ && run_->number() == taken->run) run_->on_state_taken();
+    } else if (auto* state = std::get_if<RestoreChunk>(&message)) {
+      if (run_ && !run_->stopping) run_->restore(*state);
     } else if (auto* begin_at = std::get_if<ClockStart>(&message)) {
       if (run_ && !run_->stopping) run_->start_clock(begin_at->start_ns);
     } else if (std::holds_alternative<RankStop>(message)) {

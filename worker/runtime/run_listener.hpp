@@ -22,6 +22,15 @@ class RunListener {
   /// care of it from now on.
   virtual void ended(RunId run, RunOutcome outcome, const std::string& message,
                      const std::string& folder, const Value& summary) = 0;
+  /// Whether checkpoints are stored at all.
+  virtual bool stores_checkpoints() const { return false; }
+  /// A checkpoint is whole: its files lie in `folder` until the coordinator is told (on_stored)
+  /// that they are stored.
+  virtual void checkpoint(RunId, Tick, const std::string& /*folder*/,
+                          const std::vector<std::string>& /*files*/) {}
+  /// The coordinator is to be given (on_piece) a part of a file of the checkpoint that a run goes
+  /// on from.
+  virtual void want_checkpoint(const CheckpointWanted&) {}
   /// False while the listener has too much to pass on: runs then get no more to do.
   virtual bool keeps_up() const = 0;
 };
