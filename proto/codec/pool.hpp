@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/ids.hpp"
 #include "proto/codec/api.hpp"
 
 namespace pipewright {
