@@ -369,6 +369,7 @@ void Service::perform(const jobs::Effect& effect) {
   } else if (const auto* start = std::get_if<jobs::StartOnPool>(&effect)) {
     files_.abandon({start->run.job, start->run.run});
     file_faults_.erase({start->run.job, start->run.run});
+    checkpoint_faults_.erase({start->run.job, start->run.run});
     outgoing_.emplace_back(start->pool, *start);
   } else if (const auto* cancel = std::get_if<jobs::CancelOnPool>(&effect)) {
     outgoing_.emplace_back(cancel->pool, DaemonFrame(CancelRun{cancel->run}));

@@ -176,14 +176,15 @@ void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
 }
 
 void Service::on_run_frame(PoolId pool, const CheckpointChunk& frame) {
-  if (!queue_.runs_on(pool, frame.run)) return;
+  const RunKey key{frame.run.job, frame.run.run};
+  if (!queue_.runs_on(pool, frame.run) || checkpoint_faults_.contains(key)) return;
   try {
     checkpoints_of(frame.run).append(frame.name, frame.offset_bytes, frame.data, frame.last);
   } catch (const DataError& error) {
     // The run goes on without this one; the one before is still there.
-    spdlog::error("checkpoint cannot be stored job={} run={}: {}", frame.run.job, frame.run.run,
-                  error.what());
-    checkpoint_faults_.insert({frame.run.job, frame.run.run});
+    log_error("checkpoint cannot be stored",
+              {{"job", frame.run.job}, {"run", frame.run.run}, {"reason", error.what()}});
+    checkpoint_faults_.insert(key);
   }
 }
 
@@ -193,11 +194,12 @@ void Service::on_run_frame(PoolId pool, const CheckpointSent& frame) {
   if (checkpoint_faults_.erase(key) == 0) {
     checkpoints_of(frame.run).keep_two(frame.tick);
     put(jobs::RunAdvanced{pool, frame.run});
-    spdlog::debug("checkpoint stored job={} run={} tick={}", frame.run.job, frame.run.run,
-                  frame.tick.value);
+    log_debug("checkpoint stored",
+              {{"job", frame.run.job}, {"run", frame.run.run}, {"tick", frame.tick.value}});
   }
-  outgoing_.emplace_back(pool, DaemonFrame(CheckpointStored{frame.run, frame.tick}));
-  send_outgoing();
+  if (const auto at = pools_.find(pool); at != pools_.end()) {
+    at->second.port->send(encode_daemon_frame(CheckpointStored{frame.run, frame.tick}));
+  }
 }
 
 void Service::on_run_frame(PoolId pool, const CheckpointWanted& frame) {
@@ -215,7 +217,7 @@ std::vector<std::string> Service::checkpoint_for(RunId run) const {
   std::vector<std::string> refused;
   const auto newest = folder.newest(nullptr, refused);
   for (const std::string& why : refused) {
-    spdlog::warn("job={} run={}: {}", run.job, run.run, why);
+    log_warning("checkpoint refused", {{"job", run.job}, {"run", run.run}, {"reason", why}});
   }
   if (!newest) {
     folder.clear();
