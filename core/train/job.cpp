@@ -54,8 +54,8 @@ const ParamSpec& job_schema() {
                           "what that took."),
        ParamSpec::one_of(
            "checkpoint",
-           "What `pipewright run --resume` goes on from, with the same numbers as an undisturbed "
-           "run. Runs of a daemon store none yet: one that is lost begins again.",
+           "A run that is lost, or continued by `pipewright run --resume`, goes on from its last "
+           "checkpoint and gives the same numbers; without it from its beginning.",
            {ParamSpec::time_of("every",
                                "At the multiples of this time (above 0) that the storing of the "
                                "one before leaves time for."),
