@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds tick_interval{100};  // points are in the store after so long
-constexpr milliseconds ends_gathered{5};
+constexpr milliseconds news_gathered{5};
 // At the end, from the start of ending: what the pools and streams get to leave by themselves,
 // until a SIGTERM has ended the local pool, and until it is killed.
 constexpr milliseconds leave_max{1500};
@@ -117,8 +117,8 @@ struct Daemon::Impl {
         server(std::make_unique<Server>(*io, listened_on(options).to_string(), options.port,
                                         options.tls, api, service, options.net)),
         url(url_of(options, server->port())) {
-    service.on_ends([this] {
-      if (!std::exchange(ends_wait, true)) asio::co_spawn(*io, commit_ends(), asio::detached);
+    service.on_news([this] {
+      if (!std::exchange(news_wait, true)) asio::co_spawn(*io, commit_news(), asio::detached);
     });
     if (options.local_ranks == 0) return;
     LocalPoolOptions pool;
@@ -162,16 +162,17 @@ struct Daemon::Impl {
     local_pool->tick(now);
   }
 
-  /// The ends of runs wait a little for others: what makes one last costs as much as for many.
-  awaitable<void> commit_ends() {
-    asio::steady_timer timer(*io, ends_gathered);
+  /// Ends of runs and new jobs wait a little for others: what makes one last costs as much as for
+  /// many.
+  awaitable<void> commit_news() {
+    asio::steady_timer timer(*io, news_gathered);
     error_code ec;
     co_await timer.async_wait(into(ec));
-    ends_wait = false;
+    news_wait = false;
     try {
       service.commit();
     } catch (const Error& error) {
-      log_error("ends of runs", {{"error", error.what()}});
+      log_error("commit", {{"error", error.what()}});
     }
   }
 
@@ -243,7 +244,7 @@ struct Daemon::Impl {
   std::string url;
   std::optional<LocalPool> local_pool;
   bool ending = false;
-  bool ends_wait = false;
+  bool news_wait = false;
 };
 
 std::filesystem::path default_page_dir() {

@@ -5,7 +5,6 @@
 
 #include "core/train/job.hpp"
 #include "core/train/run_table.hpp"
-#include "daemon/jobs/ranks.hpp"
 #include "daemon/log.hpp"
 #include "proto/codec/json.hpp"
 
@@ -36,7 +35,8 @@ jobs::JobRestored restored(const JobRecord& record, Store& store) {
                              .runs = {},
                              .first_failed = {},
                              .cancel_asked = record.cancel_asked,
-                             .user = job.user};
+                             .user = job.user,
+                             .priority = record.priority};
   for (const RunRecord& run : store.unfinished_runs(job.id)) {
     restored.runs.push_back({run.run.number, run.run.state, run.run.attempt});
   }
@@ -57,30 +57,6 @@ Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
   for (const JobRecord& record : store_.unfinished()) handle(restored(record, store_));
   publish(journal_.commit());
   files_.remove_all_but(store_.ids());
-}
-
-Service::Submitted Service::submit(const Value& checked, const Submission& by) {
-  if (!by.idempotency_key.empty()) {
-    if (const std::optional<JobId> known = store_.find_key(by)) {
-      // Checked again, for what a message does not keep: which whole numbers are reals.
-      if (check_job(store_.spec(*known).value_or(Value())) != check_job(checked)) {
-        throw KeyTaken("the idempotency key '" + by.idempotency_key + "' is that of job " +
-                       std::to_string(*known) + ", which is another job than this one");
-      }
-      return {*known, false};
-    }
-  }
-  if (queue_.full()) {
-    throw QueueFull(std::to_string(limits_.queue.jobs_max) +
-                    " jobs have not ended; no more are taken until some have");
-  }
-  const JobRuns runs(checked);
-  const int ranks = ranks_wanted(runs);
-  const JobId id = store_.add_job(checked, ranks, runs.size(), unix_ms(), by);
-  log_info("job accepted",
-           {{"job", id}, {"runs", runs.size()}, {"ranks", ranks}, {"user", by.user}});
-  put(jobs::JobAccepted{id, ranks, runs.size(), by.user});
-  return {id, true};
 }
 
 Service::RemoveAnswer Service::remove(JobId id) {
@@ -116,11 +92,9 @@ void Service::retain() {
     }
   }
   if (retention.bytes_max) {
-    std::int64_t in_files = files_.bytes_used();
-    while (store_.bytes_used() + in_files > *retention.bytes_max) {
+    while (store_.bytes_used() + files_.bytes_used() > *retention.bytes_max) {
       const std::optional<Store::Ended> first = store_.ended_first();
       if (!first || !has_ended(first->id)) return;
-      in_files -= files_.bytes_used(first->id);
       delete_ended(first->id);
     }
   }
@@ -130,6 +104,7 @@ std::optional<Job> Service::job(JobId id) {
   std::optional<Job> job = journal_.find(id);
   if (!job) return job;
   job->spec = store_.spec(id).value_or(Value());
+  job->waits = queue_.why_waits(id);
   if (job->progress.runs.total > 1 && has_ended(id) && job->summary_json.empty()) add_table(*job);
   return job;
 }
@@ -192,10 +167,11 @@ RunList Service::runs(JobId id, std::uint32_t from, std::size_t limit) {
 JobList Service::list(const ListQuery& query) {
   JobList list = store_.list(query);
   for (Job& job : list.jobs) {
-    std::optional<Job> newer = journal_.under_way(job.id);
-    if (!newer) continue;
-    newer->spec = std::move(job.spec);
-    job = std::move(*newer);
+    if (std::optional<Job> newer = journal_.under_way(job.id)) {
+      newer->spec = std::move(job.spec);
+      job = std::move(*newer);
+    }
+    job.waits = queue_.why_waits(job.id);
   }
   return list;
 }
@@ -264,7 +240,7 @@ std::string Service::metrics_text() {
 std::string Service::not_ready() const {
   if (!closing_.empty()) return "the daemon is ending: " + closing_;
   if (!store_fault_.empty()) return "the store refuses: " + store_fault_;
-  if (queue_.full()) return "too many jobs wait";
+  if (queue_.room() == 0) return "too many jobs wait";
   return {};
 }
 
@@ -282,6 +258,7 @@ void Service::tick() {
 }
 
 void Service::commit() {
+  take_submissions();
   const bool waits = journal_.dirty() || !acknowledgements_.empty() || !outgoing_.empty();
   if (waits || !ended_.empty()) flush();
 }
@@ -458,7 +435,7 @@ std::string Service::encode_outgoing(const Outgoing& outgoing) {
 /// A point of a sweep that makes no job: nothing is sent to the pool.
 void Service::fail_to_start(const jobs::StartOnPool& start, const std::string& why) {
   ended_.push_back({start.pool, start.run, RunOutcome::failed, why, {}});
-  wake_for_ends_();
+  wake_for_news_();
 }
 
 }  // namespace pipewright

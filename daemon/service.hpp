@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <list>
@@ -72,10 +73,15 @@ class Service {
     JobId id = 0;
     bool is_new = true;
   };
-  /// The job is on disk when this returns. `checked` comes from check_job. With the key of an
-  /// earlier job of the user that is the same, it is that one; throws KeyTaken when it is another.
-  /// Throws QueueFull.
-  Submitted submit(const Value& checked, const Submission& by);
+  /// The job is on disk, or why it was not taken: KeyTaken, QueueFull or StoreError.
+  using SubmitResult = std::variant<Submitted, std::exception_ptr>;
+  using OnSubmitted = std::function<void(const SubmitResult& result)>;
+  /// What submit() takes; `checked` comes from check_job. Throws what that throws.
+  static Store::NewJob prepare(Value checked, Submission by);
+  /// Takes a job with the next commit() (see on_news), which it shares with all others that came
+  /// until then; `done` hears of it. With the key of an earlier job of the user that is the same,
+  /// it is that one; KeyTaken when it is another.
+  void submit(Store::NewJob job, OnSubmitted done);
   std::optional<Job> job(JobId id);
   JobList list(const ListQuery& query);
   /// The runs of a job that is there, from number `from` on, `limit` at most.
@@ -132,9 +138,9 @@ class Service {
   /// True once after it has left, or was dropped.
   bool local_pool_has_left() { return std::exchange(local_pool_left_, false); }
 
-  /// `wake` is called when runs have ended and is to lead to a commit() within a few
-  /// milliseconds: the ends of several runs then share what makes them last.
-  void on_ends(std::function<void()> wake) { wake_for_ends_ = std::move(wake); }
+  /// `wake` is called when runs have ended or jobs were submitted and is to lead to a commit()
+  /// within a few milliseconds: several of them then share what makes them last.
+  void on_news(std::function<void()> wake) { wake_for_news_ = std::move(wake); }
 
   /// To be called a few times a second: commits what waits, notices silent pools.
   void tick();
@@ -156,6 +162,10 @@ class Service {
                                               // reads it from the store
   };
   using Outgoing = std::variant<DaemonFrame, jobs::StartOnPool>;
+  struct Waiting {
+    Store::NewJob job;
+    OnSubmitted done;
+  };
 
   void on_run_frame(PoolId pool, const RunStarted& frame);
   void on_run_frame(PoolId pool, const RunPoints& frame);
@@ -174,6 +184,9 @@ class Service {
   void remove(PoolId pool, const std::string& reason, const jobs::Input& input);
   void put(const jobs::Input& input);
   bool handle(const jobs::Input& input);
+  void take_submissions();
+  std::size_t take_distinct_submissions();
+  std::optional<Submitted> known(const Store::NewJob& job);
   void take_ends();
   void perform(const jobs::Effect& effect);
   void count(const jobs::StoreRun& change);
@@ -200,7 +213,8 @@ class Service {
   std::map<std::pair<PoolId, RunId>, std::uint64_t> acknowledgements_;  // after the next commit
   std::vector<std::pair<PoolId, Outgoing>> outgoing_;                   // after the next commit
   std::vector<jobs::RunOver> ended_;  // their files are not synced yet
-  std::function<void()> wake_for_ends_ = [] {};
+  std::vector<Waiting> submissions_;
+  std::function<void()> wake_for_news_ = [] {};
   std::map<RunKey, std::string> file_faults_;
   std::set<RunKey> checkpoint_faults_;  // something of the one under way could not be stored
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first

@@ -231,7 +231,7 @@ std::vector<std::string> Service::checkpoint_for(RunId run) const {
 
 void Service::on_run_frame(PoolId pool, const RunEnded& frame) {
   ended_.push_back({pool, frame.run, frame.outcome, frame.message, frame.summary_json});
-  wake_for_ends_();
+  wake_for_news_();
 }
 
 }  // namespace pipewright

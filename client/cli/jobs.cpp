@@ -90,9 +90,13 @@ int list_jobs(const Options& options) {
   const bool colors = wants_colors(STDOUT_FILENO);
   std::vector<std::vector<std::string>> rows;
   for (const Job& job : jobs) {
+    // Of a job that does not observe its objective the last loss stands in for it.
+    const auto& value = job.objective_last ? job.objective_last : job.last_stage_loss;
+    const bool waits = job.state == JobState::queued && !job.waits.empty();
     rows.push_back({std::to_string(job.id), state_text(job.state, colors), progress_text(job),
-                    value_text(job.objective_last), value_text(job.objective_best), took_text(job),
-                    format_local_time(job.submitted_unix_ms), printable(job.user), job_name(job)});
+                    value_text(value), value_text(job.objective_best), took_text(job),
+                    format_local_time(job.submitted_unix_ms), printable(job.user),
+                    job_name(job) + (waits ? " (" + printable(job.waits) + ")" : "")});
   }
   std::cout << format_table({{"ID", Align::right},
                              {"STATE"},
@@ -121,6 +125,7 @@ int show_job(const Options& options) {
       {"started", format_local_time(job.started_unix_ms)},
       {"ended", format_local_time(job.ended_unix_ms)},
       {"attempt", std::to_string(job.attempt)}};
+  if (!job.waits.empty()) rows.push_back({"waits", printable(job.waits)});
   if (const RunCounts& runs = job.progress.runs; runs.total > 1) {
     rows.push_back({"runs", std::to_string(runs.total)});
     for (const auto& [state, count] : {std::pair{"under way", runs.under_way},

@@ -24,6 +24,7 @@ struct Options {
   bool watches = false;
   std::string file;
   std::string key;
+  std::optional<int> priority;
   std::vector<std::string> sets;
   std::vector<std::uint32_t> ids;
 };
@@ -62,6 +63,7 @@ std::uint32_t submit_for_sure(const EndpointFlags& endpoint, const Value& spec,
 int submit(const Options& options) {
   JobFile file = JobFile::read(options.file);
   for (const std::string& assignment : options.sets) file.set(assignment);
+  if (options.priority) file.set("priority=" + std::to_string(*options.priority));
   const Value spec = file.checked();
   const std::uint32_t id =
       submit_for_sure(options.endpoint, spec, options.key.empty() ? random_key() : options.key);
@@ -138,6 +140,11 @@ void add_submit(Program& program) {
   command->add_option("--set", options->sets, "Sets a key of the job, e.g. seed=3; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--priority", options->priority,
+                   "Of the jobs that wait, those with the most start first (sets the job's key)")
+      ->type_name("N")
+      ->check(CLI::Range(-100, 100));
   command
       ->add_option("--key", options->key,
                    "Idempotency key: a job that was submitted under it before is not submitted "

@@ -77,6 +77,11 @@ const ParamSpec& job_schema() {
            "ranks", "MPI ranks; 0: one per stage, or all of the pool's if those are fewer.")
            .at_least(0)
            .or_default(0),
+       ParamSpec::integer_of("priority",
+                             "Of the jobs that wait on a cluster, those with the most start first.")
+           .at_least(-100)
+           .at_most(100)
+           .or_default(0),
        ParamSpec::integer_of("repeats", "The same under seeds seed, seed + 1, ...", "runs")
            .at_least(1)
            .at_most(runs_max)

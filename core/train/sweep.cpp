@@ -35,8 +35,8 @@ bool is_single(const ParamSpec& spec) {
   return spec.type != ParamType::group && spec.type != ParamType::list;
 }
 
-bool is_about_runs(std::string_view key) {
-  return key == "sweep" || key == "repeats";
+bool is_of_all_runs(std::string_view key) {
+  return key == "sweep" || key == "repeats" || key == "priority";
 }
 
 /// Every key that a sweep of this job may set.
@@ -45,7 +45,7 @@ void collect_keys(const ParamSpec& spec, const Value* here, const std::string& p
   const std::string kind = spec.type == ParamType::one_of ? kind_of(here) : "";
   if (spec.type == ParamType::list) return;
   for (const ParamSpec& child : spec.children) {
-    if (path.empty() && is_about_runs(child.name)) continue;
+    if (path.empty() && is_of_all_runs(child.name)) continue;
     if (!kind.empty() && child.name != kind) continue;
     const std::string child_path = joined(path, child.name);
     if (is_single(child)) keys.push_back(child_path);
@@ -76,7 +76,7 @@ const ParamSpec& spec_of(const Value& job, const std::string& key, const std::st
     const auto child = std::find_if(spec->children.begin(), spec->children.end(),
                                     [&](const ParamSpec& c) { return c.name == part; });
     if (spec->type == ParamType::list || child == spec->children.end() ||
-        (path.empty() && is_about_runs(part))) {
+        (path.empty() && is_of_all_runs(part))) {
       unknown_key(job, key, where);
     }
     if (const std::string kind = kind_of(here);

@@ -24,6 +24,10 @@ Effects Queue::handle(const Input& input, Time now) {
   std::visit([this](const auto& event) { on(event); }, input);
   // Before what was lost starts again: that it was lost is to be seen.
   store_changed_jobs();
+  // These come often, and change nothing in what could start.
+  if (std::holds_alternative<PoolHeard>(input) || std::holds_alternative<RunBegan>(input)) {
+    return std::exchange(effects_, {});
+  }
   start_what_fits();
   store_changed_jobs();
   return std::exchange(effects_, {});
@@ -56,16 +60,16 @@ std::vector<JobId> Queue::rank_jobs(PoolId pool) const {
 void Queue::on(const JobAccepted& event) {
   PW_CHECK(event.runs > 0, "job " << event.job << " without runs");
   JobEntry& job = jobs_[event.job];
-  job.ranks_wanted = event.ranks_wanted;
+  job.kind = {event.user, event.priority, event.ranks_wanted};
   job.counts.total = event.runs;
   job.stored.job = event.job;
   job.stored.counts = job.counts;
-  waiting_.insert(event.job);
+  set_waiting(event.job, job);
 }
 
 void Queue::on(const JobRestored& event) {
   JobEntry& job = jobs_[event.job];
-  job.ranks_wanted = event.ranks_wanted;
+  job.kind = {event.user, event.priority, event.ranks_wanted};
   job.counts = event.counts;
   job.counts.under_way = 0;
   job.next_run = event.next_run;
@@ -74,7 +78,6 @@ void Queue::on(const JobRestored& event) {
   job.message = event.message;
   job.first_failed = event.first_failed;
   job.stored = {event.job, event.state, event.message, event.attempt, event.counts, event.next_run};
-  waiting_.insert(event.job);
   changed_.insert(event.job);
   for (const RestoredRun& run : event.runs) {
     if (event.cancel_asked) {
@@ -88,6 +91,7 @@ void Queue::on(const JobRestored& event) {
               "attempt " + std::to_string(run.attempt) + " was lost: the daemon was restarted",
               run.attempt);
   }
+  set_waiting(event.job, job);
 }
 
 void Queue::on(const CancelAsked& event) {
@@ -96,6 +100,7 @@ void Queue::on(const CancelAsked& event) {
   JobEntry& job = at->second;
   drop_waiting(event.job, job);
   job.cancel_asked = true;
+  set_waiting(event.job, job);
   changed_.insert(event.job);
   if (job.under_way.empty()) return;
   effects_.push_back(StoreCancelAsked{event.job});
@@ -119,7 +124,7 @@ void Queue::drop_waiting(JobId id, JobEntry& job) {
 }
 
 void Queue::on(const PoolAttached& event) {
-  pools_[event.pool] = {std::vector<LaneId>(event.ranks, no_lane), {}, now_};
+  pools_[event.pool] = {std::vector<LaneId>(event.ranks, no_lane), event.ranks, {}, now_};
 }
 
 void Queue::on(const PoolHeard& event) {
@@ -183,6 +188,7 @@ void Queue::on(const TimePassed&) {
   for (const auto& [id, pool] : pools_) {
     if (now_ - pool.heard > silence_max) silent.push_back(id);
   }
+  std::erase_if(gone_, [this](const GonePool& pool) { return pool.until <= now_; });
   for (const PoolId pool : silent) {
     const std::string reason =
         "the pool was silent for more than " + std::to_string(silence_max.count()) + " ms";
@@ -191,22 +197,11 @@ void Queue::on(const TimePassed&) {
   }
 }
 
-void Queue::start_what_fits() {
-  while (starting_allowed_ && !waiting_.empty()) {
-    const JobId head = *waiting_.begin();
-    JobEntry& job = jobs_.at(head);
-    while (job.waits()) {
-      if (!start_next(head, job)) return;
-    }
-    waiting_.erase(head);
-  }
-}
-
 /// Starts the job's next run on free ranks, or gives it to ranks that have one; false when there
-/// are neither.
-bool Queue::start_next(JobId id, JobEntry& job) {
-  auto [pool_id, lane_id] = open_lane(id, job);
-  if (lane_id == no_lane) std::tie(pool_id, lane_id) = lane_with_room(id, job);
+/// are neither outside of the pools that are kept for others.
+bool Queue::start_next(JobId id, JobEntry& job, const Pools& kept) {
+  auto [pool_id, lane_id] = open_lane(id, job, kept);
+  if (lane_id == no_lane) std::tie(pool_id, lane_id) = lane_with_room(id, job, kept);
   if (lane_id == no_lane) return false;
   std::uint32_t number = job.next_run;
   Again before;
@@ -225,33 +220,36 @@ bool Queue::start_next(JobId id, JobEntry& job) {
   std::get<StoreRun>(effects_.back()).pool = pool_id;
   std::get<StoreRun>(effects_.back()).ranks = lane.ranks;
   effects_.push_back(StartOnPool{pool_id, {id, number, attempt}, lane.ranks});
+  job.passed_since.reset();
+  set_waiting(id, job);
+  waiting_.started(job.kind, now_);
   return true;
 }
 
-/// Free ranks of the pool that gives most of those that are wanted (the oldest of equals).
-std::pair<PoolId, Queue::LaneId> Queue::open_lane(JobId id, const JobEntry& job) {
+/// Free ranks of a pool that has enough: the one that has the fewest left then, the oldest of
+/// equals.
+std::pair<PoolId, Queue::LaneId> Queue::open_lane(JobId id, const JobEntry& job,
+                                                  const Pools& kept) {
+  const std::size_t ranks = ranks_for(job);
   Pool* best = nullptr;
   PoolId best_id;
-  std::size_t best_ranks = 0;
   for (auto& [pool_id, pool] : pools_) {
-    const std::size_t wanted =
-        std::min<std::size_t>(pool.rank_lanes.size(), static_cast<std::size_t>(job.ranks_wanted));
-    const auto free = std::count(pool.rank_lanes.begin(), pool.rank_lanes.end(), no_lane);
-    if (static_cast<std::size_t>(free) >= wanted && wanted > best_ranks) {
-      best = &pool;
-      best_id = pool_id;
-      best_ranks = wanted;
-    }
+    if (pool.free < ranks || kept.contains(pool_id)) continue;
+    if (best != nullptr && pool.free >= best->free) continue;
+    best = &pool;
+    best_id = pool_id;
   }
   if (best == nullptr) return {best_id, no_lane};
   Lane& lane = best->lanes[++last_lane_];
   lane.job = id;
   lane.front_since = now_;
-  for (std::uint32_t rank = 0; lane.ranks.size() < best_ranks; ++rank) {
+  for (std::uint32_t rank = 0; lane.ranks.size() < ranks; ++rank) {
     if (best->rank_lanes[rank] != no_lane) continue;
     best->rank_lanes[rank] = last_lane_;
     lane.ranks.push_back(rank);
   }
+  best->free -= ranks;
+  shares_.take(job.kind.user, ranks, now_);
   return {best_id, last_lane_};
 }
 
@@ -264,11 +262,13 @@ std::size_t Queue::lane_runs_max(const JobEntry& job) const {
 }
 
 /// Of the ranks that run this job, those with the least to do that may be given more.
-std::pair<PoolId, Queue::LaneId> Queue::lane_with_room(JobId id, const JobEntry& job) {
+std::pair<PoolId, Queue::LaneId> Queue::lane_with_room(JobId id, const JobEntry& job,
+                                                       const Pools& kept) {
   std::size_t runs = lane_runs_max(job);
   std::pair<PoolId, LaneId> best{PoolId{}, no_lane};
   if (runs == 1) return best;
   for (auto& [pool_id, pool] : pools_) {
+    if (kept.contains(pool_id)) continue;
     for (auto& [lane_id, lane] : pool.lanes) {
       if (lane.job != id || lane.runs.size() >= runs) continue;
       runs = lane.runs.size();
@@ -291,6 +291,8 @@ Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
   const Time took = now_ - std::exchange(lane.front_since, now_);
   if (!lane.runs.empty()) return took;
   for (const std::uint32_t rank : lane.ranks) pool->second.rank_lanes[rank] = no_lane;
+  pool->second.free += lane.ranks.size();
+  shares_.give_back(job.kind.user, lane.ranks.size(), now_);
   pool->second.lanes.erase(at);
   return took;
 }
@@ -299,10 +301,14 @@ void Queue::remove_pool(PoolId pool, Return how, const std::string& reason,
                         const std::vector<LostRun>& lost) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
+  if (how == Return::lost || !lost.empty()) {
+    gone_.push_back({gone.mapped().rank_lanes.size(), now_ + limits_.pool_return});
+  }
   // In the order of jobs and runs, whichever ranks had them. A run that was not the first of its
   // ranks has not begun.
   std::map<std::pair<JobId, std::uint32_t>, Return> returned;
   for (const auto& [id, lane] : gone.mapped().lanes) {
+    shares_.give_back(jobs_.at(lane.job).kind.user, lane.ranks.size(), now_);
     for (const std::uint32_t run : lane.runs) {
       returned[{lane.job, run}] = run == lane.runs.front() ? how : Return::not_begun;
     }
@@ -340,7 +346,7 @@ void Queue::return_run(JobId id, std::uint32_t number, Return how, const std::st
   }
   leave_lane(job, number);
   job.again[number] = again;
-  waiting_.insert(id);
+  set_waiting(id, job);
   store_run(id, number, JobState::queued,
             how == Return::not_begun ? "lost before it began: " + reason : name + what + reason,
             again.attempt);
@@ -409,7 +415,6 @@ void Queue::store_changed_jobs() {
       effects_.push_back(std::move(store));
     }
     if (!is_final(state)) continue;
-    waiting_.erase(id);
     jobs_.erase(at);
   }
 }

@@ -3,15 +3,20 @@
 // ended, and of their runs only those that are under way or wait to run again: those that have
 // never been started are a range of numbers.
 //
-// Jobs start in the order of their ids, the runs of a job in the order of their numbers; the first
-// run that waits is never overtaken. Runs are side by side on disjoint ranks. When the runs of a
-// job are short, further ones are given to ranks that still have one, so that no rank waits for the
-// next. A run that is lost is queued again, until it has been lost `attempts_max` times without
-// having stored a checkpoint in between; a restart
-// of the daemon, or a pool that leaves in order and gives it back, does not count as its fault, so
-// neither ever fails one.
+// Which job is next (docs/scheduling.md): the one that has starved, if any; then by priority, by
+// what its user has had of the ranks lately (shares.hpp), by id. The runs of a job start in the
+// order of their numbers, on as many ranks as it wants or, where no pool has so many, on all of the
+// largest. A run that does not fit is passed by others that do, but not for long: then ranks are
+// kept for it.
+//
+// Runs are side by side on disjoint ranks. When the runs of a job are short, further ones are given
+// to ranks that still have one, so that no rank waits for the next. A run that is lost is queued
+// again, until it has been lost `attempts_max` times without having stored a checkpoint in between;
+// a restart of the daemon, or a pool that leaves in order and gives it back, does not count as its
+// fault, so neither ever fails one.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -23,6 +28,8 @@
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "daemon/jobs/shares.hpp"
+#include "daemon/jobs/waiting.hpp"
 #include "proto/codec/api.hpp"
 #include "proto/codec/pool.hpp"
 
@@ -40,6 +47,7 @@ struct JobAccepted {
   int ranks_wanted = 1;  // by each of its runs
   std::uint32_t runs = 1;
   std::string user = {};  // whose job it is
+  int priority = 0;       // the greater first
 };
 /// A run that had been started at least once and had not ended.
 struct RestoredRun {
@@ -64,6 +72,7 @@ struct JobRestored {
   std::optional<FailedRun> first_failed;
   bool cancel_asked = false;
   std::string user;
+  int priority = 0;
 };
 struct CancelAsked {
   JobId job = 0;
@@ -165,20 +174,32 @@ struct QueueLimits {
   /// Ranks are given so much work in advance, in runs of one job; none when its runs take longer.
   std::chrono::milliseconds ahead_time{100};
   std::size_t ahead_max = 16;  // runs
+  /// Of what a user has had of the ranks: after so long it counts half.
+  std::chrono::milliseconds share_half_life{3'600'000};
+  /// From the first time that another passes a run that waits, until ranks are kept for it.
+  std::chrono::milliseconds passing_max{60'000};
+  /// When nothing of a user, a priority and a size has started for so long, it goes before all
+  /// others.
+  std::chrono::milliseconds starving_after{3'600'000};
+  /// The ranks of a lost pool count so long as if they were there, for it may come back.
+  std::chrono::milliseconds pool_return{15'000};
 };
 
 class Queue {
  public:
   using Time = std::chrono::milliseconds;  // since any fixed point
 
-  explicit Queue(QueueLimits limits = {}) : limits_(limits) {}
+  explicit Queue(QueueLimits limits = {}) : limits_(limits), shares_(limits.share_half_life) {}
 
   Effects handle(const Input& input, Time now);
 
-  /// A JobAccepted would go beyond the bound.
-  bool full() const { return jobs_.size() >= limits_.jobs_max; }
+  /// How many further jobs may be accepted.
+  std::size_t room() const { return limits_.jobs_max - std::min(limits_.jobs_max, jobs_.size()); }
   /// The state of a job that has not ended.
   std::optional<JobState> state_of(JobId job) const;
+  /// Why the next run of this job has not started ("waits for 8 ranks; 2 free; 3 jobs before it");
+  /// empty when it has no run that waits.
+  std::string why_waits(JobId job) const;
   /// The run is under way on this pool.
   bool runs_on(PoolId pool, RunId run) const;
   /// The job of each rank of a pool, 0 for none; empty for a pool that is not attached.
@@ -199,6 +220,7 @@ class Queue {
   };
   struct Pool {
     std::vector<LaneId> rank_lanes;  // no_lane for a free rank
+    std::size_t free = 0;
     std::map<LaneId, Lane> lanes;
     Time heard{};
   };
@@ -215,7 +237,9 @@ class Queue {
     std::uint32_t losses = 0;  // how many of its attempts count against the bound
   };
   struct JobEntry {
-    int ranks_wanted = 1;
+    JobKind kind;
+    bool is_waiting = false;           // in waiting_
+    std::optional<Time> passed_since;  // another has started in spite of it
     RunCounts counts;
     std::uint32_t next_run = 0;
     std::map<std::uint32_t, Again> again;  // by their numbers
@@ -234,6 +258,19 @@ class Queue {
     JobState state() const;
   };
   using Jobs = std::map<JobId, JobEntry>;
+  /// Where a job is in the order of starting: the least first.
+  struct Place {
+    Time starving_since = Time::max();
+    int priority_negated = 0;
+    double load = 0;
+    JobId job = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  struct GonePool {
+    std::size_t ranks = 0;
+    Time until{};
+  };
+  using Pools = std::set<PoolId>;
 
   static constexpr LaneId no_lane{0};
 
@@ -249,10 +286,17 @@ class Queue {
   void on(const RunOver& event);
   void on(const TimePassed& event);
 
+  void set_waiting(JobId id, JobEntry& job);
+  Place place_of(const JobKind& kind, JobId id) const;
+  std::vector<Place> order() const;
   void start_what_fits();
-  bool start_next(JobId id, JobEntry& job);
-  std::pair<PoolId, LaneId> open_lane(JobId id, const JobEntry& job);
-  std::pair<PoolId, LaneId> lane_with_room(JobId id, const JobEntry& job);
+  bool start_one();
+  bool start_next(JobId id, JobEntry& job, const Pools& kept);
+  void passed_by(const std::vector<JobId>& blocked, PoolId pool);
+  std::optional<PoolId> pool_to_keep(const JobEntry& job, const Pools& kept) const;
+  std::size_t ranks_for(const JobEntry& job) const;
+  std::pair<PoolId, LaneId> open_lane(JobId id, const JobEntry& job, const Pools& kept);
+  std::pair<PoolId, LaneId> lane_with_room(JobId id, const JobEntry& job, const Pools& kept);
   std::size_t lane_runs_max(const JobEntry& job) const;
   Time leave_lane(JobEntry& job, std::uint32_t number);
   enum class Return { lost, given_back, not_begun };
@@ -269,9 +313,11 @@ class Queue {
 
   QueueLimits limits_;
   Jobs jobs_;
-  std::set<JobId> waiting_;
+  Waiting waiting_;
+  Shares shares_;
   std::set<JobId> changed_;  // by the input that is being handled
   std::map<PoolId, Pool> pools_;
+  std::vector<GonePool> gone_;
   LaneId last_lane_ = no_lane;
   Effects effects_;
   Time now_{};

@@ -8,23 +8,21 @@
 namespace pipewright::jobs {
 namespace {
 
+constexpr double kept_seconds = 60;
 constexpr std::size_t users_max = 1000;  // before those without a use worth mentioning are dropped
 
 }  // namespace
-
-double Shares::of_ever() const {
-  return std::chrono::duration<double>(half_life_).count() / std::numbers::ln2;
-}
 
 Shares::Use Shares::at(const std::string& user, Time now) const {
   const auto known = uses_.find(user);
   if (known == uses_.end()) return {0, 0, now};
   Use use = known->second;
-  const double halvings =
-      std::chrono::duration<double>(now - use.at) / std::chrono::duration<double>(half_life_);
-  const double kept = std::exp2(-halvings);
-  use.rank_seconds =
-      kept * use.rank_seconds + (1 - kept) * of_ever() * static_cast<double>(use.ranks);
+  using Seconds = std::chrono::duration<double>;
+  const double kept = std::exp2(-(Seconds(now - use.at) / Seconds(half_life_)));
+  // The integral for constant ranks r: r half_life / ln 2 times what has decayed of it.
+  const double rank_seconds_max =
+      Seconds(half_life_).count() / std::numbers::ln2 * static_cast<double>(use.ranks);
+  use.rank_seconds = kept * use.rank_seconds + (1 - kept) * rank_seconds_max;
   use.at = now;
   return use;
 }
@@ -46,7 +44,7 @@ void Shares::give_back(const std::string& user, std::size_t ranks, Time now) {
 
 double Shares::load(const std::string& user, Time now) const {
   const Use use = at(user, now);
-  return use.rank_seconds + of_ever() * static_cast<double>(use.ranks);
+  return use.rank_seconds + kept_seconds * static_cast<double>(use.ranks);
 }
 
 void Shares::forget_the_idle(Time now) {

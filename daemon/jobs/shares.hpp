@@ -4,10 +4,10 @@
 //   u(t) = integral of r(s) 2^(-(t - s) / half_life) ds over s < t,
 //
 // the decayed usage of fair-share schedulers (Kay and Lauder, "A Fair Share Scheduler", CACM 31(1),
-// 1988; Slurm's PriorityDecayHalfLife). Ranks in use count as if they were kept: r for ever makes a
-// use of r half_life / ln 2. So the load of a user is
+// 1988; Slurm's PriorityDecayHalfLife). Ranks in use count as if they were kept for a minute more,
+// so that those that are free at one time do not all go to one user:
 //
-//   load(t) = u(t) + r(t) half_life / ln 2,
+//   load(t) = u(t) + 60 s r(t),
 //
 // and who has the least goes first. Pure: time is an argument.
 #pragma once
@@ -38,7 +38,6 @@ class Shares {
   };
 
   Use at(const std::string& user, Time now) const;
-  double of_ever() const;  // rank-seconds that one rank for ever makes
   void forget_the_idle(Time now);
 
   Time half_life_;

@@ -137,30 +137,36 @@ ApiReply Api::fault(unsigned status, const std::string& message, std::string_vie
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
-  const auto refuse = [&](unsigned status, const std::string& message,
-                          const std::string& path = {}) {
-    return fault(status, message, request.accept, path);
-  };
   try {
     return dispatch(request);
+  } catch (...) {
+    return refusal(request.accept, request.target.substr(0, request.target.find('?')));
+  }
+}
+
+/// What the exception that is being handled says.
+ApiReply Api::refusal(std::string_view accept, std::string_view path) {
+  try {
+    throw;
   } catch (const HttpFault& error) {
-    ApiReply reply = refuse(error.status(), error.what());
+    ApiReply reply = fault(error.status(), error.what(), accept);
     reply.allow = error.allow();
     reply.wrong_token = dynamic_cast<const WrongToken*>(&error) != nullptr;
     return reply;
+  } catch (const KeyTaken& error) {
+    return fault(422, error.what(), accept);
   } catch (const ParamError& error) {
-    return refuse(400, error.what(), error.path());
+    return fault(400, error.what(), accept, error.path());
   } catch (const StoreError& error) {
     log_error("store refuses", {{"error", error.what()}});
-    return refuse(503, error.what());
+    return fault(503, error.what(), accept);
   } catch (const QueueFull& error) {
-    return refuse(503, error.what());
+    return fault(503, error.what(), accept);
   } catch (const Error& error) {  // ConfigError, DataError, ProtocolError
-    return refuse(400, error.what());
+    return fault(400, error.what(), accept);
   } catch (const std::exception& error) {
-    log_error("request failed", {{"target", request.target.substr(0, request.target.find('?'))},
-                                 {"error", error.what()}});
-    return refuse(500, std::string("the daemon failed at this request: ") + error.what());
+    log_error("request failed", {{"target", path}, {"error", error.what()}});
+    return fault(500, std::string("the daemon failed at this request: ") + error.what(), accept);
   }
 }
 
@@ -288,11 +294,23 @@ ApiAnswer Api::submit(const Call& call) {
   if (key.size() > 200 || !std::all_of(key.begin(), key.end(), is_plain)) {
     throw HttpFault(400, "Idempotency-Key: at most 200 visible ASCII characters without spaces");
   }
+  if (checked.at("priority").as_integer() > 0 && !includes(call.holder->role, Role::admin)) {
+    throw HttpFault(403, "priority: above 0 needs a token with the role 'admin'; '" +
+                             call.holder->name + "' has '" +
+                             std::string(name_of(call.holder->role)) + "'");
+  }
+  return TakeJob{Service::prepare(checked, {call.holder->name, std::string(key)}), call.format};
+}
+
+ApiReply Api::submitted(const Service::SubmitResult& result, WireFormat format) {
+  if (const auto* job = std::get_if<Service::Submitted>(&result)) {
+    return reply(job->is_new ? 201 : 200, SubmitReply{job->id}, format);
+  }
   try {
-    const Service::Submitted job = service_.submit(checked, {call.holder->name, std::string(key)});
-    return reply(job.is_new ? 201 : 200, SubmitReply{job.id}, call.format);
-  } catch (const KeyTaken& error) {
-    throw HttpFault(422, error.what());
+    std::rethrow_exception(std::get<std::exception_ptr>(result));
+  } catch (...) {
+    const bool json = format == WireFormat::json;
+    return refusal(json ? "application/json" : "application/x-protobuf", "/v1/jobs");
   }
 }
 

@@ -48,7 +48,13 @@ struct ServePool {
   std::shared_ptr<const Holder> holder;
 };
 
-using ApiAnswer = std::variant<ApiReply, ServeStream, ServePool>;
+/// A job is to be taken; Api::submitted() has the reply.
+struct TakeJob {
+  Store::NewJob job;
+  WireFormat format = WireFormat::json;
+};
+
+using ApiAnswer = std::variant<ApiReply, ServeStream, ServePool, TakeJob>;
 
 /// Which files jobs may read.
 struct DataPolicy {
@@ -64,6 +70,7 @@ class Api {
       : service_(service), tokens_(tokens), data_(std::move(data)), page_(std::move(page)) {}
 
   ApiAnswer answer(const ApiRequest& request);
+  static ApiReply submitted(const Service::SubmitResult& result, WireFormat format);
   /// The token is known: a body may be read.
   bool may_send_body(const ApiRequest& request);
   /// An ErrorReply in the form that the request accepts.
@@ -93,6 +100,7 @@ class Api {
 
   static const std::vector<Route>& routes();
   static std::string_view role_name(Access access);
+  static ApiReply refusal(std::string_view accept, std::string_view path);
   ApiAnswer dispatch(const ApiRequest& request);
   static bool match(const std::vector<std::string_view>& pattern, Call& call);
   static const Route& find_route(Call& call);

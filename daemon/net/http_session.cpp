@@ -96,6 +96,10 @@ class Connection {
       if (reply->wrong_token) co_return co_await refuse_token(*reply, request.keep_alive());
       co_return co_await send(*reply, request.keep_alive());
     }
+    if (auto* job = std::get_if<TakeJob>(&answer)) {
+      const ApiReply reply = co_await take(std::move(*job));
+      co_return co_await send(reply, request.keep_alive());
+    }
     upgraded_ = true;
     const auto* stream = std::get_if<ServeStream>(&answer);
     const std::size_t message_bytes_max =
@@ -109,6 +113,25 @@ class Connection {
       co_await serve_pool(socket, std::get<ServePool>(answer), context_.service, context_.limits);
     }
     co_return false;
+  }
+
+  /// The reply once the job is on disk.
+  awaitable<ApiReply> take(TakeJob job) {
+    struct Wait {
+      asio::steady_timer timer;
+      std::optional<Service::SubmitResult> result;
+    };
+    const auto executor = co_await asio::this_coro::executor;
+    // Shared: at the end of the daemon this coroutine may go before the service answers.
+    const auto wait = std::make_shared<Wait>(
+        Wait{asio::steady_timer(executor, asio::steady_timer::time_point::max()), {}});
+    context_.service.submit(std::move(job.job), [wait](const Service::SubmitResult& result) {
+      wait->result = result;
+      wait->timer.cancel();
+    });
+    error_code ec;
+    while (!wait->result) co_await wait->timer.async_wait(into(ec));
+    co_return Api::submitted(*wait->result, job.format);
   }
 
   static std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }

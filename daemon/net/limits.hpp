@@ -27,6 +27,8 @@ struct NetLimits {
   /// ... and is cut off without a word when it has not taken it after so long.
   std::chrono::milliseconds stuck_frame{30'000};
   std::chrono::milliseconds stream_heartbeat{10'000};
+  /// Of one stream, in the system: without it a client that does not read costs some megabytes.
+  std::size_t stream_send_buffer_bytes = std::size_t{128} << 10;
   std::chrono::milliseconds progress_interval{250};
   AttemptLimits attempts;
   /// Requests are logged at level info rather than debug.

@@ -162,6 +162,7 @@ std::string token_fault(const Holder& holder) {
 awaitable<void> serve_stream(std::shared_ptr<WebSocket> socket, ServeStream stream,
                              Service& service, const NetLimits& limits) {
   const auto executor = co_await asio::this_coro::executor;
+  socket->limit_send_buffer(limits.stream_send_buffer_bytes);
   const auto session = std::make_shared<StreamSession>(std::move(socket), std::move(stream),
                                                        service, limits, executor);
   asio::co_spawn(executor, read_until_closed(session), asio::detached);

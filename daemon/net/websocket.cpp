@@ -58,6 +58,13 @@ WebSocket::~WebSocket() {
   cut_off();
 }
 
+void WebSocket::limit_send_buffer(std::size_t bytes) {
+  error_code ignored;  // a closed connection shows at the next write
+  beast::get_lowest_layer(state_->socket)
+      .socket()
+      .set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
+}
+
 awaitable<bool> WebSocket::accept(const http::request<http::string_body>& request) {
   const std::shared_ptr<State> state = state_;
   http::token_list offered(request[http::field::sec_websocket_protocol]);

@@ -18,6 +18,9 @@ class WebSocket {
   ~WebSocket();
 
   /// Answers the upgrade. False when the client is gone.
+  /// What the system holds of messages that the peer has not taken; it doubles that for its own
+  /// use.
+  void limit_send_buffer(std::size_t bytes);
   awaitable<bool> accept(const http::request<http::string_body>& request);
   /// The next message; nothing when the connection has ended. One reader at a time.
   awaitable<std::optional<std::string>> read();

@@ -119,7 +119,13 @@ void JobFiles::finish(RunKey run) {
   const Part part = std::move(parts_.extract(run).mapped());
   const fs::path path = folder(run) / part.name;
   unsynced_[run].push_back({path, part.descriptor});
+  std::error_code is_new;
+  const std::uintmax_t before = fs::file_size(path, is_new);
   if (::rename(part.path.c_str(), path.c_str()) != 0) fail(path, "made");
+  if (bytes_) {
+    *bytes_ +=
+        static_cast<std::int64_t>(part.bytes) - (is_new ? 0 : static_cast<std::int64_t>(before));
+  }
   if (++descriptors_ > descriptors_max) close_written();
 }
 
@@ -208,8 +214,10 @@ void JobFiles::drop_part(RunKey run) {
 
 void JobFiles::remove(std::uint32_t job) {
   const fs::path path = root_ / std::to_string(job);
+  const std::int64_t bytes = bytes_ ? bytes_in(path) : 0;
   std::error_code fault;
   fs::remove_all(path, fault);
+  if (bytes_) *bytes_ += fault ? bytes_in(path) - bytes : -bytes;
   if (fault) throw StoreError(path.string() + ": cannot be deleted: " + fault.message());
 }
 
@@ -224,12 +232,17 @@ void JobFiles::remove_all_but(std::span<const std::uint32_t> jobs) {
   }
 }
 
-std::int64_t JobFiles::bytes_used(std::optional<std::uint32_t> job) const {
+std::int64_t JobFiles::bytes_used() {
+  if (!bytes_) bytes_ = bytes_in(root_);
+  return *bytes_;
+}
+
+/// Of whole files.
+std::int64_t JobFiles::bytes_in(const fs::path& path) {
   std::int64_t sum = 0;
-  std::error_code gone;  // no such folder, or a part that is being renamed
-  const fs::path path = job ? root_ / std::to_string(*job) : root_;
+  std::error_code gone;  // no such folder
   for (fs::recursive_directory_iterator at(path, gone), end; at != end; at.increment(gone)) {
-    if (!at->is_regular_file(gone)) continue;
+    if (!good_name(at->path().filename().string()) || !at->is_regular_file(gone)) continue;
     const std::uintmax_t bytes = at->file_size(gone);
     if (!gone) sum += static_cast<std::int64_t>(bytes);
   }

@@ -38,8 +38,8 @@ class JobFiles {
   /// Deletes those of all other jobs than these (ascending): what a crash in remove() may have
   /// left.
   void remove_all_but(std::span<const std::uint32_t> jobs);
-  /// Of all files of a job, or of all jobs.
-  std::int64_t bytes_used(std::optional<std::uint32_t> job = std::nullopt) const;
+  /// Of all files of all jobs. Looks at them the first time only.
+  std::int64_t bytes_used();
 
   /// Where the checkpoints of a run are until it has ended.
   std::filesystem::path checkpoints(RunKey run) const { return folder(run) / "checkpoint"; }
@@ -68,8 +68,11 @@ class JobFiles {
   std::string sync_all();
   std::string sync_run(RunKey run);
 
+  static std::int64_t bytes_in(const std::filesystem::path& path);
+
   std::filesystem::path root_;
-  std::map<RunKey, Part> parts_;  // at most one per run: files come one after the other
+  std::optional<std::int64_t> bytes_;  // once they have been counted
+  std::map<RunKey, Part> parts_;       // at most one per run: files come one after the other
   std::map<RunKey, std::vector<Written>> unsynced_;
   std::size_t descriptors_ = 0;  // in unsynced_
   bool some_closed_ = false;     // a file that is not synced has been closed: only sync_all() helps

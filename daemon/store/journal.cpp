@@ -125,9 +125,12 @@ std::uint64_t Journal::add_points(const RunPoints& points, std::int64_t now_unix
   for (std::size_t i = known; i < points.points.size(); ++i) {
     const Point& point = points.points[i];
     add_event(entry, points.run.run, now_unix_ms, point);
-    if (point.series != Series::objective) continue;
-    take_objective(record.run, point.value);
-    take_objective(entry.record.job, point.value);
+    if (point.series == Series::last_stage_loss) {
+      record.run.last_stage_loss = entry.record.job.last_stage_loss = point.value;
+    } else if (point.series == Series::objective) {
+      take_objective(record.run, point.value);
+      take_objective(entry.record.job, point.value);
+    }
   }
   const std::uint64_t end = points.first_index + points.points.size();
   record.point_count = std::max(record.point_count, end);

@@ -3,6 +3,7 @@
 // are read that a bucket's edge goes through: for an x that never decreases at most one per bucket.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "daemon/store/point_blob.hpp"
 #include "daemon/store/point_summary.hpp"
@@ -223,6 +224,20 @@ std::int64_t Store::points_of_series(std::uint32_t id, std::uint32_t run, Series
     if (point.series == series) ++count;
   });
   return count;
+}
+
+void Store::drop_summaries(std::uint32_t id, std::uint32_t run, std::int64_t sequence,
+                           std::span<const Event> points) {
+  std::set<Series> series;
+  for (const Event& event : points) series.insert(std::get<Point>(event.what).series);
+  // The last of its series, so the greatest first_index: found without looking at the others.
+  sqlite::Statement drop(database_,
+                         "DELETE FROM point_summaries WHERE job=?1 AND run=?2 AND series=?3 AND"
+                         " sequence=?4 AND first_index=(SELECT MAX(first_index) FROM"
+                         " point_summaries WHERE job=?1 AND run=?2 AND series=?3)");
+  for (const Series one : series) {
+    drop.bind(std::int64_t{id}, std::int64_t{run}, static_cast<std::int64_t>(one), sequence).run();
+  }
 }
 
 /// Of a store that an earlier version wrote.

@@ -4,99 +4,28 @@
 
 #include "core/base/text.hpp"
 #include "daemon/store/point_blob.hpp"
+#include "daemon/store/schema.hpp"
 
 namespace pipewright {
 namespace {
 
 // Points of one row at most: what a reader decodes to get at one of them.
 constexpr std::size_t points_per_row_max = 512;
+constexpr std::size_t point_bytes_typical = 16;
 
 // In place of a run's number, of events that are the job's.
 constexpr std::int64_t no_run = -1;
 
-constexpr const char* schema = R"(
-  CREATE TABLE jobs(
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    spec BLOB NOT NULL,
-    ranks_wanted INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    cancel_asked INTEGER NOT NULL DEFAULT 0,
-    attempt INTEGER NOT NULL DEFAULT 0,
-    message TEXT NOT NULL DEFAULT '',
-    submitted_unix_ms INTEGER NOT NULL,
-    started_unix_ms INTEGER NOT NULL DEFAULT 0,
-    ended_unix_ms INTEGER NOT NULL DEFAULT 0,
-    objective_last REAL,
-    objective_best REAL,
-    last_sequence INTEGER NOT NULL DEFAULT 0,
-    runs INTEGER NOT NULL,
-    runs_under_way INTEGER NOT NULL DEFAULT 0,
-    runs_succeeded INTEGER NOT NULL DEFAULT 0,
-    runs_failed INTEGER NOT NULL DEFAULT 0,
-    runs_cancelled INTEGER NOT NULL DEFAULT 0,
-    next_run INTEGER NOT NULL DEFAULT 0,
-    summary_json TEXT NOT NULL DEFAULT '');
-  CREATE INDEX jobs_by_state ON jobs(state, id);
-  CREATE TABLE runs(
-    job INTEGER NOT NULL,
-    run INTEGER NOT NULL,
-    state INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    message TEXT NOT NULL,
-    started_unix_ms INTEGER NOT NULL,
-    ended_unix_ms INTEGER NOT NULL,
-    progress BLOB NOT NULL,
-    objective_last REAL,
-    objective_best REAL,
-    point_count INTEGER NOT NULL,
-    pool TEXT NOT NULL,
-    ranks TEXT NOT NULL,
-    summary_json TEXT NOT NULL,
-    PRIMARY KEY(job, run));
-  CREATE TABLE events(
-    job INTEGER NOT NULL,
-    run INTEGER NOT NULL,
-    first_sequence INTEGER NOT NULL,
-    last_sequence INTEGER NOT NULL,
-    kind INTEGER NOT NULL,
-    data BLOB NOT NULL);
-  CREATE UNIQUE INDEX events_by_sequence ON events(job, last_sequence);
-  CREATE INDEX events_by_kind ON events(job, kind, last_sequence);
-  CREATE INDEX events_by_run ON events(job, run, last_sequence);)";
-
-constexpr const char* since_version_3 = R"(
-  ALTER TABLE jobs ADD COLUMN idempotency_key TEXT;
-  CREATE INDEX jobs_by_end ON jobs(ended_unix_ms, id);
-  CREATE UNIQUE INDEX jobs_by_key ON jobs(idempotency_key) WHERE idempotency_key IS NOT NULL;
-  PRAGMA user_version = 3;)";
-
-constexpr const char* since_version_4 = R"(
-  ALTER TABLE jobs ADD COLUMN user TEXT NOT NULL DEFAULT 'admin';
-  DROP INDEX jobs_by_key;
-  CREATE UNIQUE INDEX jobs_by_key ON jobs(user, idempotency_key) WHERE idempotency_key IS NOT NULL;
-  PRAGMA user_version = 4;)";
-
-constexpr const char* since_version_5 = R"(
-  ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
-  CREATE TABLE point_summaries(
-    job INTEGER NOT NULL,
-    run INTEGER NOT NULL,
-    series INTEGER NOT NULL,
-    first_index INTEGER NOT NULL,
-    sequence INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY(job, run, series, first_index)) WITHOUT ROWID;
-  PRAGMA user_version = 5;)";
-
 constexpr const char* job_columns =
     "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
     " objective_last, objective_best, last_sequence, summary_json, ranks_wanted, cancel_asked,"
-    " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run, user";
-constexpr int job_column_count = 20;
+    " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run, user,"
+    " priority, last_stage_loss";
+constexpr int job_column_count = 22;
 
 constexpr const char* run_columns =
     "job, run, state, message, attempt, started_unix_ms, ended_unix_ms, progress, objective_last,"
-    " objective_best, point_count, pool, ranks, summary_json";
+    " objective_best, point_count, pool, ranks, summary_json, last_stage_loss";
 
 EventKind kind_of(const Event& event) {
   return static_cast<EventKind>(event.what.index() + 1);
@@ -142,6 +71,8 @@ JobRecord record_from(const sqlite::Statement& row) {
                        unsigned_at(row, 16), unsigned_at(row, 17)};
   record.next_run = unsigned_at(row, 18);
   job.user = row.text(19);
+  record.priority = static_cast<int>(row.integer(20));
+  job.last_stage_loss = row.real(21);
   return record;
 }
 
@@ -163,6 +94,7 @@ RunRecord run_from(const sqlite::Statement& row) {
   run.pool = row.text(11);
   run.ranks = ranks_from(row.text(12));
   run.summary_json = row.text(13);
+  run.last_stage_loss = row.real(14);
   return record;
 }
 
@@ -201,26 +133,30 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
   }
 }
 
-std::uint32_t Store::add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                             std::int64_t now_unix_ms, const Submission& by) {
+std::vector<std::uint32_t> Store::add_jobs(std::span<const NewJob> jobs, std::int64_t now_unix_ms) {
   sqlite::Transaction transaction(database_);
-  const std::string bytes = encode(JobSpecBody{spec}, WireFormat::protobuf);
   sqlite::Statement insert(database_,
                            "INSERT INTO jobs(spec, ranks_wanted, state, submitted_unix_ms, runs,"
-                           " last_sequence, user, idempotency_key)"
-                           " VALUES(?1, ?2, ?3, ?4, ?5, 1, ?6, NULLIF(?7, ''))");
-  insert
-      .bind(sqlite::Blob{bytes}, std::int64_t{ranks_wanted},
-            static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{runs},
-            std::string_view(by.user), std::string_view(by.idempotency_key))
-      .run();
-  const auto id = static_cast<std::uint32_t>(database_.last_insert_id());
+                           " last_sequence, user, idempotency_key, priority)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, 1, ?6, NULLIF(?7, ''), ?8)");
   const Event queued{.sequence = 1,
                      .time_unix_ms = now_unix_ms,
                      .what = StateChange{.state = JobState::queued, .message = {}, .attempt = 0}};
-  insert_events(id, {&queued, 1}, {});
+  std::vector<std::uint32_t> ids;
+  for (const NewJob& job : jobs) {
+    const std::string bytes = encode(JobSpecBody{job.spec}, WireFormat::protobuf);
+    const Value* priority = job.spec.find("priority");
+    insert
+        .bind(sqlite::Blob{bytes}, std::int64_t{job.ranks_wanted},
+              static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{job.runs},
+              std::string_view(job.by.user), std::string_view(job.by.idempotency_key),
+              priority == nullptr ? std::int64_t{0} : priority->as_integer())
+        .run();
+    ids.push_back(static_cast<std::uint32_t>(database_.last_insert_id()));
+    insert_events(ids.back(), {&queued, 1}, {});
+  }
   transaction.commit();
-  return id;
+  return ids;
 }
 
 void Store::write(std::span<const JobWrite> writes) {
@@ -229,7 +165,8 @@ void Store::write(std::span<const JobWrite> writes) {
       database_,
       "UPDATE jobs SET state=?2, message=?3, attempt=?4, started_unix_ms=?5, ended_unix_ms=?6,"
       " objective_last=?7, objective_best=?8, last_sequence=?9, cancel_asked=?10,"
-      " runs_under_way=?11, runs_succeeded=?12, runs_failed=?13, runs_cancelled=?14, next_run=?15"
+      " runs_under_way=?11, runs_succeeded=?12, runs_failed=?13, runs_cancelled=?14, next_run=?15,"
+      " last_stage_loss=?16"
       " WHERE id=?1");
   for (const JobWrite& write : writes) {
     const Job& job = write.record->job;
@@ -241,7 +178,7 @@ void Store::write(std::span<const JobWrite> writes) {
               static_cast<std::int64_t>(job.last_sequence),
               std::int64_t{write.record->cancel_asked}, std::int64_t{runs.under_way},
               std::int64_t{runs.succeeded}, std::int64_t{runs.failed}, std::int64_t{runs.cancelled},
-              std::int64_t{write.record->next_run})
+              std::int64_t{write.record->next_run}, job.last_stage_loss)
         .run();
     write_runs(write.runs);
     PointCounts points;
@@ -259,7 +196,7 @@ void Store::write_runs(std::span<const RunRecord* const> runs) {
   sqlite::Statement replace(database_,
                             std::string("INSERT OR REPLACE INTO runs(") + run_columns +
                                 ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-                                " ?14)");
+                                " ?14, ?15)");
   for (const RunRecord* record : runs) {
     const Run& run = record->run;
     const std::string progress = encode(run.progress, WireFormat::protobuf);
@@ -268,42 +205,87 @@ void Store::write_runs(std::span<const RunRecord* const> runs) {
               std::string_view(run.message), std::int64_t{run.attempt}, run.started_unix_ms,
               run.ended_unix_ms, sqlite::Blob{progress}, run.objective_last, run.objective_best,
               static_cast<std::int64_t>(record->point_count), std::string_view(run.pool),
-              std::string_view(ranks_text(run.ranks)), std::string_view(run.summary_json))
+              std::string_view(ranks_text(run.ranks)), std::string_view(run.summary_json),
+              run.last_stage_loss)
         .run();
   }
 }
 
 /// `points`: as it was before these events.
 void Store::insert_events(std::uint32_t id, std::span<const Event> events, PointCounts points) {
-  sqlite::Statement insert(database_,
-                           "INSERT INTO events(job, run, first_sequence, last_sequence, kind, data)"
-                           " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
   while (!events.empty()) {
-    const EventKind kind = kind_of(events.front());
+    const Event& first = events.front();
+    const EventKind kind = kind_of(first);
     std::size_t count = 1;
     if (kind == EventKind::point) {
       while (count < events.size() && count < points_per_row_max &&
-             kind_of(events[count]) == EventKind::point && events[count].run == events[0].run) {
+             kind_of(events[count]) == EventKind::point && events[count].run == first.run) {
         ++count;
       }
-    }
-    const std::span<const Event> row = events.first(count);
-    const std::string data =
-        kind == EventKind::point ? encode_points(row) : encode_event(row.front());
-    insert
-        .bind(std::int64_t{id}, kind == EventKind::state ? no_run : std::int64_t{row.front().run},
-              static_cast<std::int64_t>(row.front().sequence),
-              static_cast<std::int64_t>(row.back().sequence), static_cast<std::int64_t>(kind),
-              sqlite::Blob{data})
-        .run();
-    if (kind == EventKind::point) {
-      std::uint64_t& stored = points[row.front().run];
-      add_summaries(id, row.front().run, stored, static_cast<std::int64_t>(row.back().sequence),
-                    data);
+      std::uint64_t& stored = points[first.run];
+      insert_points(id, events.first(count), stored);
       stored += count;
+    } else {
+      insert_row(id, kind == EventKind::state ? no_run : first.run, first.sequence, first.sequence,
+                 kind, encode_event(first));
     }
     events = events.subspan(count);
   }
+}
+
+void Store::insert_row(std::uint32_t id, std::int64_t run, std::uint64_t first_sequence,
+                       std::uint64_t last_sequence, EventKind kind, std::string_view data) {
+  sqlite::Statement insert(database_,
+                           "INSERT INTO events(job, run, first_sequence, last_sequence, kind, data)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+  insert
+      .bind(std::int64_t{id}, run, static_cast<std::int64_t>(first_sequence),
+            static_cast<std::int64_t>(last_sequence), static_cast<std::int64_t>(kind),
+            sqlite::Blob{data})
+      .run();
+}
+
+/// One row of points; the run's before them number `first_point`.
+void Store::insert_points(std::uint32_t id, std::span<const Event> points,
+                          std::uint64_t first_point) {
+  const std::uint32_t run = points.front().run;
+  const std::vector<Event> before =
+      take_short_row(id, run, points.front().sequence - 1, points_per_row_max - points.size());
+  std::vector<Event> joined;
+  if (!before.empty()) {
+    joined = before;
+    joined.insert(joined.end(), points.begin(), points.end());
+    points = joined;
+    first_point -= before.size();
+  }
+  const std::string data = encode_points(points);
+  const std::uint64_t last = points.back().sequence;
+  insert_row(id, run, points.front().sequence, last, EventKind::point, data);
+  add_summaries(id, run, first_point, static_cast<std::int64_t>(last), data);
+}
+
+/// Where points come few at a time, rows would have few, and a long run very many of them: so a row
+/// with room for those that come is taken out, and put back with them.
+std::vector<Event> Store::take_short_row(std::uint32_t id, std::uint32_t run,
+                                         std::uint64_t last_sequence, std::size_t room) {
+  if (room == 0) return {};
+  std::vector<Event> events;
+  std::int64_t row = 0;
+  {
+    sqlite::Statement select(database_,
+                             "SELECT rowid, first_sequence, data FROM events WHERE job=?1"
+                             " AND last_sequence=?2 AND run=?3 AND kind=?4 AND length(data)<?5");
+    select.bind(std::int64_t{id}, static_cast<std::int64_t>(last_sequence), std::int64_t{run},
+                static_cast<std::int64_t>(EventKind::point),
+                static_cast<std::int64_t>(room * point_bytes_typical));
+    if (!select.step()) return {};
+    row = select.integer(0);
+    events = decode_points(select.blob(2), static_cast<std::uint64_t>(select.integer(1)));
+  }
+  if (events.size() > room) return {};
+  sqlite::Statement(database_, "DELETE FROM events WHERE rowid=?1").bind(row).run();
+  drop_summaries(id, run, static_cast<std::int64_t>(last_sequence), events);
+  return events;
 }
 
 std::optional<JobRecord> Store::find(std::uint32_t id) {

@@ -22,6 +22,7 @@ namespace pipewright {
 struct JobRecord {
   Job job;
   int ranks_wanted = 1;
+  int priority = 0;
   bool cancel_asked = false;
   std::uint32_t next_run = 0;  // those from here on have never been started and have no record
 };
@@ -81,10 +82,20 @@ class Store {
 
   explicit Store(const std::filesystem::path& file);
 
-  /// The id of a new job that is QUEUED; that is its first event. The key must not be that of
-  /// another job of the user.
+  struct NewJob {
+    Value spec;
+    int ranks_wanted = 1;
+    std::uint32_t runs = 1;
+    Submission by = {};
+  };
+  /// The ids of new jobs, in one commit. They are QUEUED; that is the first event of each. A key
+  /// that is not empty must not be that of another job of its user.
+  std::vector<std::uint32_t> add_jobs(std::span<const NewJob> jobs, std::int64_t now_unix_ms);
   std::uint32_t add_job(const Value& spec, int ranks_wanted, std::uint32_t runs,
-                        std::int64_t now_unix_ms, const Submission& by = {});
+                        std::int64_t now_unix_ms, const Submission& by = {}) {
+    const NewJob job{spec, ranks_wanted, runs, by};
+    return add_jobs({&job, 1}, now_unix_ms).front();
+  }
   /// The job that this user added with this key.
   std::optional<std::uint32_t> find_key(const Submission& by);
   /// Forgets a job and all of its events; its id is not used again.
@@ -134,6 +145,14 @@ class Store {
   using PointCounts = std::map<std::uint32_t, std::uint64_t>;
 
   void insert_events(std::uint32_t id, std::span<const Event> events, PointCounts points);
+  void insert_row(std::uint32_t id, std::int64_t run, std::uint64_t first_sequence,
+                  std::uint64_t last_sequence, EventKind kind, std::string_view data);
+  void insert_points(std::uint32_t id, std::span<const Event> points, std::uint64_t first_point);
+  std::vector<Event> take_short_row(std::uint32_t id, std::uint32_t run,
+                                    std::uint64_t last_sequence, std::size_t room);
+  /// Of the row of these points, which is the run's last.
+  void drop_summaries(std::uint32_t id, std::uint32_t run, std::int64_t sequence,
+                      std::span<const Event> points);
   /// Of a row of points that has been or will be stored; the run's points before it number
   /// `first_point`.
   void add_summaries(std::uint32_t id, std::uint32_t run, std::uint64_t first_point,

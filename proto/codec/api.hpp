@@ -56,7 +56,9 @@ struct Job {
   std::string pool;
   std::vector<std::uint32_t> ranks;
   std::string summary_json;
-  std::string user;  // the name of the token that it was submitted with
+  std::string user;   // the name of the token that it was submitted with
+  std::string waits;  // why its next run has not started
+  std::optional<double> last_stage_loss;
 };
 
 struct Run {
@@ -73,6 +75,7 @@ struct Run {
   std::string summary_json;
   Value::Map swept;  // dotted path and value
   std::uint64_t seed = 0;
+  std::optional<double> last_stage_loss;
 };
 
 struct RunList {

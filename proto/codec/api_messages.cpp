@@ -128,6 +128,8 @@ void put(const Job& plain, v1::Job& message) {
   message.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
   message.set_summary_json(clean_utf8(plain.summary_json));
   message.set_user(plain.user);
+  message.set_waits(plain.waits);
+  if (plain.last_stage_loss) message.set_last_stage_loss(*plain.last_stage_loss);
 }
 
 Job get(const v1::Job& message) {
@@ -148,6 +150,8 @@ Job get(const v1::Job& message) {
   plain.ranks.assign(message.ranks().begin(), message.ranks().end());
   plain.summary_json = message.summary_json();
   plain.user = message.user();
+  plain.waits = message.waits();
+  if (message.has_last_stage_loss()) plain.last_stage_loss = message.last_stage_loss();
   return plain;
 }
 
@@ -171,6 +175,7 @@ void put(const Run& plain, v1::Run& message) {
   put(plain.progress, *message.mutable_progress());
   if (plain.objective_last) message.set_objective_last(*plain.objective_last);
   if (plain.objective_best) message.set_objective_best(*plain.objective_best);
+  if (plain.last_stage_loss) message.set_last_stage_loss(*plain.last_stage_loss);
   message.set_pool(clean_utf8(plain.pool));
   message.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
   message.set_summary_json(clean_utf8(plain.summary_json));
@@ -190,6 +195,7 @@ Run get(const v1::Run& message) {
   plain.progress = get(message.progress());
   if (message.has_objective_last()) plain.objective_last = message.objective_last();
   if (message.has_objective_best()) plain.objective_best = message.objective_best();
+  if (message.has_last_stage_loss()) plain.last_stage_loss = message.last_stage_loss();
   plain.pool = message.pool();
   plain.ranks.assign(message.ranks().begin(), message.ranks().end());
   plain.summary_json = message.summary_json();

@@ -148,6 +148,23 @@ TEST_F(SeriesTest, BucketsAreExactOfLongRunsAndOfShortOnes) {
   }
 }
 
+TEST_F(SeriesTest, ARunThatMakesFewPointsAtATimeHasRowsOfMany) {
+  const std::vector<Point> points = long_run(23'000);
+  store_points(points, 0, 7);
+  for (const std::size_t buckets : {10u, 1000u}) {
+    expect_exact(points, 0, {Series::last_stage_loss, XAxis::tick, {}, {}, buckets});
+    expect_exact(points, 0, {Series::objective, XAxis::index, {}, {}, buckets});
+  }
+  const EventList some = store->events(job, {.from = 11'111, .limit = 3, .kind = {}, .run = 0});
+  ASSERT_EQ(some.events.size(), 3u);
+  expect_numbered(some.events, 11'111);
+  sqlite::Database database(folder.path() / "pipewright.db");
+  sqlite::Statement count(database, "SELECT COUNT(*), MAX(length(data)) FROM events WHERE kind=2");
+  ASSERT_TRUE(count.step());
+  EXPECT_LT(count.integer(0), 60) << "rows, of up to 512 points";
+  EXPECT_LT(count.integer(1), 512 * 17);
+}
+
 TEST_F(SeriesTest, FewPointsComeAsTheyAre) {
   const std::vector<Point> points = long_run(30'000);
   store_points(points, 0, 30'000);
@@ -181,7 +198,9 @@ TEST_F(SeriesTest, TheWholeRangeOfNumbersCanBeAskedFor) {
 TEST_F(SeriesTest, AStoreOfTheVersionBeforeIsSummarised) {
   const std::vector<Point> points = long_run(40'000);
   store_points(points, 1, 999);
-  const std::string before = text_of(store->series(job, 1, {Series::last_stage_loss}));
+  SeriesQuery query;
+  query.series = Series::last_stage_loss;
+  const std::string before = text_of(store->series(job, 1, query));
   store.reset();
   {
     sqlite::Database database(folder.path() / "pipewright.db");
@@ -190,7 +209,7 @@ TEST_F(SeriesTest, AStoreOfTheVersionBeforeIsSummarised) {
         "4");
   }
   store = std::make_unique<Store>(folder.path() / "pipewright.db");
-  EXPECT_EQ(text_of(store->series(job, 1, {Series::last_stage_loss})), before);
+  EXPECT_EQ(text_of(store->series(job, 1, query)), before);
   sqlite::Database database(folder.path() / "pipewright.db");
   sqlite::Statement count(database, "SELECT COUNT(*) FROM point_summaries");
   ASSERT_TRUE(count.step());

@@ -137,6 +137,22 @@ TEST_F(TokensTest, JobsRememberWhoseTheyAreAndOnlyHeOrAnAdminEndsThem) {
   EXPECT_EQ(with(alice.token()).send("DELETE", job).status, 200);
 }
 
+TEST_F(TokensTest, OnlyAnAdminMayGoBeforeOthers) {
+  const Client submit_ = with_role("submit");
+  const auto status_of = [](const Client& client, int priority) {
+    Value job = small_job();
+    job.set("priority", priority);
+    return client
+        .send("POST", "/v1/jobs", encode(JobSpecBody{job}, WireFormat::protobuf),
+              {{"Content-Type", "application/x-protobuf"}})
+        .status;
+  };
+  EXPECT_EQ(status_of(submit_, 1), 403);
+  EXPECT_EQ(status_of(submit_, -1), 201);
+  EXPECT_EQ(status_of(admin, 1), 201);
+  EXPECT_EQ(status_of(admin, 101), 400);
+}
+
 TEST_F(TokensTest, ATokenIsMadeOnceAndKeptWithoutItsSecret) {
   const Reply made = post_token({"alice", "submit", 0});
   ASSERT_EQ(made.status, 201);

@@ -44,7 +44,8 @@ JobRestored restored(JobId job, JobState state, std::uint32_t attempt, bool canc
 }
 
 struct QueueTest : testing::Test {
-  Queue queue;
+  QueueLimits queue_limits;
+  Queue queue{queue_limits};
   milliseconds now{1000};
 
   /// The effects but for StoreRun, which of a job of one run says the same as its StoreJob.
@@ -97,11 +98,12 @@ TEST_F(QueueTest, SmallJobsRunSideBySideOnDisjointRanks) {
   EXPECT_THAT(queue.rank_jobs(pool_a), ElementsAre(1, 2, 2, 0));
 }
 
-TEST_F(QueueTest, NobodyOvertakesTheHeadOfTheQueue) {
+TEST_F(QueueTest, ASmallJobPassesALargeOneThatWaits) {
   put(PoolAttached{pool_a, 4});
   put(JobAccepted{1, 2});
   EXPECT_THAT(put(JobAccepted{2, 4}), IsEmpty());
-  EXPECT_THAT(put(JobAccepted{3, 1}), IsEmpty()) << "although a rank is free";
+  EXPECT_THAT(put(JobAccepted{3, 1}),
+              UnorderedElementsAre(starting(3, 1), start(3, pool_a, 1, {2})));
 }
 
 TEST_F(QueueTest, RanksThatBecomeFreeServeTheQueueInOrder) {
@@ -309,10 +311,14 @@ TEST_F(QueueTest, CancellingTheHeadLetsTheNextStart) {
   put(PoolAttached{pool_a, 2});
   put(JobAccepted{1, 1});
   put(JobAccepted{2, 2});
+  now += milliseconds(1);
   put(JobAccepted{3, 1});
+  end(3, RunOutcome::succeeded);
+  now += queue_limits.passing_max;
+  EXPECT_THAT(put(JobAccepted{4, 1}), IsEmpty()) << "job 3 has passed the head: it was enough";
   EXPECT_THAT(put(CancelAsked{2}),
               UnorderedElementsAre(state(2, JobState::cancelled, 0, "cancelled before it began"),
-                                   starting(3, 1), start(3, pool_a, 1, {1})));
+                                   starting(4, 1), start(4, pool_a, 1, {1})));
 }
 
 TEST_F(QueueTest, ARunningJobIsCancelledWhenItsPoolAnswers) {
@@ -393,9 +399,9 @@ TEST_F(QueueTest, ACancelIsRememberedOverARestart) {
 TEST_F(QueueTest, TheBoundCountsJobsThatHaveNotEnded) {
   Queue small({.jobs_max = 1});
   small.handle(JobAccepted{1, 1}, now);
-  EXPECT_TRUE(small.full());
+  EXPECT_EQ(small.room(), 0u);
   small.handle(CancelAsked{1}, now);
-  EXPECT_FALSE(small.full());
+  EXPECT_EQ(small.room(), 1u);
 }
 
 TEST_F(QueueTest, NothingStartsWhenTheDaemonIsAboutToEnd) {

@@ -66,7 +66,9 @@ std::string values_text(const JobView& view, const LiveOptions& options) {
 std::string title(const JobView& view, const LiveOptions& options) {
   const Job& job = view.job();
   std::string text = name_of_job(view) + "  " + state_text(job.state, options.colors);
-  if (job.state == JobState::queued) text += "  waiting for ranks";
+  if (job.state == JobState::queued) {
+    text += "  " + (job.waits.empty() ? "waits for ranks" : printable(job.waits));
+  }
   if (job.attempt > 1) text += "  attempt " + std::to_string(job.attempt);
   if (!job.message.empty()) text += "  " + printable(job.message);
   return text;

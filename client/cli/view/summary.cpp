@@ -159,7 +159,9 @@ std::string format_summary(const Job& job, int columns_max) {
     }
     rows.emplace_back("objective", text);
   }
-  add_row(rows, "last-stage loss", text_of(summary.find("last_stage_loss")));
+  std::string loss = text_of(summary.find("last_stage_loss"));
+  if (loss.empty() && job.last_stage_loss) loss = format_number(*job.last_stage_loss);
+  add_row(rows, "last-stage loss", loss);
   add_costs(rows, summary);
   for (const auto& [name, text] : fact_lines(summary)) add_row(rows, name, text);
   const bool timed = summary.has("wall_seconds");

@@ -30,11 +30,19 @@ class Target {
  public:
   Target() : service_(folder_.path()), tokens_(folder_.path()), api_(service_, tokens_) {
     std::ifstream(folder_.path() / "token") >> token_;
-    service_.submit(JobFile::parse(a_job, "a job").checked(), {.user = "owner"});
+    service_.submit(Service::prepare(JobFile::parse(a_job, "a job").checked(), {.user = "owner"}),
+                    [](const Service::SubmitResult&) {});
+    service_.commit();
   }
   const std::string& token() const { return token_; }
   void take(const ApiRequest& request) {
-    const ApiAnswer answer = api_.answer(request);
+    ApiAnswer answer = api_.answer(request);
+    if (auto* job = std::get_if<TakeJob>(&answer)) {
+      service_.submit(std::move(job->job), [&](const Service::SubmitResult& result) {
+        answer = Api::submitted(result, WireFormat::json);
+      });
+      service_.commit();
+    }
     if (const auto* reply = std::get_if<ApiReply>(&answer)) {
       fuzz::claim(reply->status >= 200 && reply->status < 600, "a status is one of HTTP");
       fuzz::claim(reply->status != 500, "no request makes the daemon fail");

@@ -51,7 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spdlog::set_level(spdlog::level::off);
   const fuzz::DataFolder folder;
   Service service(folder.path());
-  const JobId id = service.submit(JobFile::parse(a_job, "a job").checked(), {.user = "owner"}).id;
+  JobId id = 0;
+  service.submit(
+      Service::prepare(JobFile::parse(a_job, "a job").checked(), {.user = "owner"}),
+      [&](const Service::SubmitResult& result) { id = std::get<Service::Submitted>(result).id; });
+  service.commit();
   Port port;
   PoolHello hello;
   hello.name = "pool";
