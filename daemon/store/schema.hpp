@@ -67,8 +67,6 @@ inline constexpr const char* since_version_4 = R"(
 
 inline constexpr const char* since_version_5 = R"(
   ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE jobs ADD COLUMN last_stage_loss REAL;
-  ALTER TABLE runs ADD COLUMN last_stage_loss REAL;
   CREATE TABLE point_summaries(
     job INTEGER NOT NULL,
     run INTEGER NOT NULL,
@@ -78,5 +76,10 @@ inline constexpr const char* since_version_5 = R"(
     data BLOB NOT NULL,
     PRIMARY KEY(job, run, series, first_index)) WITHOUT ROWID;
   PRAGMA user_version = 5;)";
+
+inline constexpr const char* since_version_6 = R"(
+  ALTER TABLE jobs ADD COLUMN last_stage_loss REAL;
+  ALTER TABLE runs ADD COLUMN last_stage_loss REAL;
+  PRAGMA user_version = 6;)";
 
 }  // namespace pipewright

@@ -205,8 +205,10 @@ TEST_F(SeriesTest, AStoreOfTheVersionBeforeIsSummarised) {
   {
     sqlite::Database database(folder.path() / "pipewright.db");
     database.execute(
-        "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority; PRAGMA user_version = "
-        "4");
+        "ALTER TABLE jobs DROP COLUMN last_stage_loss; ALTER TABLE runs DROP COLUMN "
+        "last_stage_loss;"
+        "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority;"
+        "PRAGMA user_version = 4");
   }
   store = std::make_unique<Store>(folder.path() / "pipewright.db");
   EXPECT_EQ(text_of(store->series(job, 1, query)), before);

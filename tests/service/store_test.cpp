@@ -240,6 +240,17 @@ TEST_F(StoreTest, LastAndBestObjectiveKeepNaN) {
   EXPECT_EQ(job.objective_best, 1.0);
 }
 
+TEST_F(StoreTest, TheLastLossIsKeptOverARestart) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
+  Journal journal(*store);
+  add_state(journal, state(id, JobState::running, 1), "", 3);
+  journal.add_points({{id, 0, 1}, 0, some_points(0, 8)}, 5);
+  journal.commit();
+  reopen();
+  EXPECT_EQ(store->find(id).value().job.last_stage_loss, -3.5);
+  EXPECT_EQ(store->find_run(id, 0).value().run.last_stage_loss, -3.5);
+}
+
 TEST_F(StoreTest, ListsArePagedNewestFirst) {
   for (int i = 0; i < 5; ++i) store->add_job(small_job(), 1, 1, i);
   JobList page = store->list({.limit = 2, .before = 0, .state = {}});
@@ -314,10 +325,13 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 5"));
+              HasSubstr("schema 1; this one knows 6"));
 }
 
 TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
+  constexpr const char* to_version_5 =
+      "ALTER TABLE jobs DROP COLUMN last_stage_loss; ALTER TABLE runs DROP COLUMN last_stage_loss;"
+      "PRAGMA user_version = 5;";
   constexpr const char* to_version_4 =
       "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority;"
       "PRAGMA user_version = 4;";
@@ -334,6 +348,7 @@ TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
     store.reset();
     {
       sqlite::Database database(file());
+      database.execute(to_version_5);
       database.execute(to_version_4);
       database.execute(to_version_3);
       if (even_older) database.execute(to_version_2);
