@@ -283,7 +283,7 @@ void measure_store(bool smoke) {
        {std::string("/v1/jobs?limit=1000"), std::string("/v1/jobs?limit=1000&before=2000"), many,
         many + "/runs?limit=1000", many + "/runs?limit=1000&from=" + std::to_string(store.runs / 2),
         large + "/events?limit=1000&from=" + half, large + "/events?limit=10000&from=" + half, loss,
-        loss + "&buckets=10000", loss + "&x=microbatch", loss + "&x=index",
+        loss + "&buckets=4000", loss + "&x=microbatch", loss + "&x=index",
         loss + "&from=1000&to=" + half, series, series + "?x=updates&buckets=100",
         std::string("/metrics")}) {
     pages.emplace_back(target, page_ms(daemon.client(), target));

@@ -400,7 +400,7 @@ ApiAnswer Api::series(const Call& call) {
   query.x = choice(call.uri, "x", x_choices).value_or(XAxis::tick);
   query.from = number(call.uri, "from", -x_max, x_max);
   query.to = number(call.uri, "to", query.from.value_or(-x_max), x_max);
-  query.buckets = number(call.uri, "buckets", query.buckets, 1, 10'000);
+  query.buckets = number(call.uri, "buckets", query.buckets, 1, 4000);
   const bool of_loss = query.series == Series::last_stage_loss;
   if (query.x == (of_loss ? XAxis::updates : XAxis::microbatch)) {
     throw HttpFault(400, of_loss ? "x=updates: the losses of the last stage have tick, microbatch "

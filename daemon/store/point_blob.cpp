@@ -31,7 +31,7 @@ void append_real(std::string& out, double value) {
   out.append(raw.data(), raw.size());
 }
 
-std::int64_t BlobReader::varint() {
+std::int64_t BlobReader::long_varint() {
   std::uint64_t bits = 0;
   for (int shift = 0; shift < 64; shift += 7) {
     const std::uint8_t next = byte();
@@ -82,6 +82,9 @@ PointReader::PointReader(std::string_view blob) : in_(blob) {
 bool PointReader::next() {
   if (in_.at_end()) return false;
   const std::uint8_t series = in_.byte();
+  if (series >= series_max) {
+    throw DataError("a stored batch of points has a series that this version does not know");
+  }
   Fields& last = before_[series];
   last.time = plus(last.time, in_.varint());
   last.tick = plus(last.tick, in_.varint());

@@ -35,10 +35,16 @@ class BlobReader {
     if (at_ == end_) throw DataError("a stored batch of points ends early");
     return static_cast<std::uint8_t>(*at_++);
   }
-  std::int64_t varint();
+  std::int64_t varint() {
+    if (at_ == end_ || (*at_ & 0x80) != 0) return long_varint();
+    const auto bits = static_cast<std::uint64_t>(*at_++);
+    return static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
+  }
   double real();
 
  private:
+  std::int64_t long_varint();
+
   const char* at_;
   const char* end_;
 };
@@ -58,7 +64,8 @@ class PointReader {
   };
 
   BlobReader in_;
-  std::array<Fields, 256> before_{};  // by series
+  static constexpr std::size_t series_max = 32;
+  std::array<Fields, series_max> before_{};  // by series
   Point point_;
   std::int64_t time_unix_ms_ = 0;
 };

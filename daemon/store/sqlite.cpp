@@ -129,8 +129,8 @@ void Statement::bind_one(int index, const std::optional<double>& value) {
   }
 }
 
-Transaction::Transaction(Database& database) : database_(database) {
-  database.execute("BEGIN IMMEDIATE");
+Transaction::Transaction(Database& database, Does what) : database_(database) {
+  database.execute(what == Does::write ? "BEGIN IMMEDIATE" : "BEGIN");
 }
 
 Transaction::~Transaction() {

@@ -86,10 +86,13 @@ class Database {
   std::string file_;
 };
 
-/// Rolls back unless it is committed.
+enum class Does { read, write };
+
+/// Rolls back unless it is committed. One that reads makes many small selects cheaper, which need
+/// not lock the file one by one.
 class Transaction {
  public:
-  explicit Transaction(Database& database);
+  explicit Transaction(Database& database, Does what = Does::write);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

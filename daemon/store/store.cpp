@@ -116,6 +116,7 @@ void show_run(Job& job, const Run& run) {
 Store::Store(const std::filesystem::path& file) : database_(file) {
   database_.execute("PRAGMA journal_mode = WAL");
   database_.execute("PRAGMA synchronous = FULL");
+  database_.execute("PRAGMA cache_size = -32768");  // KiB: series of long runs read many rows
   const std::int64_t version = database_.pragma("user_version");
   if (version == 0 || (version >= 2 && version < schema_version)) {
     sqlite::Transaction transaction(database_);

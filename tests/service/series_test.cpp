@@ -255,7 +255,7 @@ TEST_F(SeriesRouteTest, WhatIsNoSeriesIsRefusedWithTheReason) {
            {"?x=time", "tick, updates, microbatch, index"},
            {"?x=microbatch", "only last_stage_loss has it"},
            {"?series=last_stage_loss&x=updates", "have tick, microbatch and index"},
-           {"?buckets=0", "from 1 to 10000"},
+           {"?buckets=0", "from 1 to 4000"},
            {"?from=5&to=4", "from 5 to"},
            {"?from=a", "must be a whole number"},
            {"?bucket=5", "buckets"}}) {
