@@ -7,7 +7,7 @@ import { allRuns, formatSwept, groupRuns } from '../lib/runs';
 import { isFinal, num, stateOf, type Job, type Progress, type Run, type Series, type State } from '../lib/wire';
 import type { StreamStatus } from '../lib/stream';
 import type { Item } from './items';
-import { mappedX, type Line, type XAxis } from './line';
+import { emptyLine, mappedX, type Line, type XAxis } from './line';
 import { ascending, identity, momentsOf, proportional, storedAxis, timeMapping, type Mapping, type Moment } from './mapping';
 import { bandOf, smoothed, type Band } from './smooth';
 import { SeriesSource, type Range } from './source';
@@ -74,6 +74,7 @@ export class Curve {
   }
 
   points(): number {
+    if (this.item.group !== undefined && this.loading.value) return 0;
     return this.sources.reduce((sum, source) => sum + source.count, 0);
   }
 
@@ -85,11 +86,20 @@ export class Curve {
     const bound = this.bounds[0] && shown(this.bounds[0]);
     const rest = bound && bound.xs.length > 0 ? { bound } : {};
     if (this.item.group !== undefined) {
+      // Of some of its runs it would be another band.
+      if (this.loading.value) return { line: emptyLine() };
       const band = bandOf(lines.map((line) => smoothed(line, smoothing)));
       return { line: band.mean, band, ...rest };
     }
-    const raw = lines[0] ?? { xs: [], ys: [], faults: [], raw: true };
+    const raw = this.markDivergence(lines[0] ?? emptyLine());
     return smoothing > 0 ? { line: smoothed(raw, smoothing), raw, ...rest } : { line: raw, ...rest };
+  }
+
+  /// Of a run that ended for it the value that was not finite may be in another series.
+  private markDivergence(line: Line): Line {
+    const end = line.xs.length - 1;
+    if (end < 0 || line.faults.length > 0 || !this.meta.value?.message.startsWith('diverged')) return line;
+    return { ...line, faults: [{ x: line.xs[end] as number, y: line.ys[end] as number }] };
   }
 
   private mapping(): Mapping {

@@ -11,7 +11,8 @@ export interface FeedUser {
 }
 
 class Channel implements StreamListener {
-  readonly users = new Set<FeedUser>();
+  /// What each user needs: the events from a sequence number on, NaN while it does not know.
+  readonly users = new Map<FeedUser, number>();
   readonly status = signal<StreamStatus>('connecting');
   private stream: JobStream | null = null;
   private from = Infinity;
@@ -19,9 +20,16 @@ class Channel implements StreamListener {
 
   constructor(private readonly job: number) {}
 
-  /// A stream that began later begins again there.
-  need(from: number): void {
-    if (from >= this.from) return;
+  /// A stream that began later begins again there. One that is behind what everybody has from the store
+  /// meanwhile, because points come faster than it, leaves them out.
+  need(user: FeedUser, from: number): void {
+    this.users.set(user, from);
+    const least = Math.min(...[...this.users.values()].filter((each) => !Number.isNaN(each)));
+    if (from < this.from) this.open(from);
+    else if (this.stream && this.stream.position < least) this.open(least);
+  }
+
+  private open(from: number): void {
     this.close();
     this.from = from;
     this.stream = new JobStream(this.job, from, this);
@@ -34,12 +42,12 @@ class Channel implements StreamListener {
   }
 
   onEvents(events: JobEvent[]): void {
-    for (const user of this.users) user.onEvents(events);
+    for (const user of this.users.keys()) user.onEvents(events);
   }
 
   onJob(job: Job, ended: boolean): void {
     keepJob(job);
-    for (const user of this.users) user.onJob(job, ended);
+    for (const user of this.users.keys()) user.onJob(job, ended);
   }
 }
 
@@ -57,10 +65,10 @@ export interface Subscription {
 export function join(job: number, user: FeedUser): Subscription {
   const channel = channels.get(job) ?? new Channel(job);
   channels.set(job, channel);
-  channel.users.add(user);
+  channel.users.set(user, NaN);
   return {
     status: channel.status,
-    need: (from) => channel.need(from),
+    need: (from) => channel.need(user, from),
     end() {
       channel.users.delete(user);
       if (channel.users.size > 0) return;

@@ -96,6 +96,7 @@ function Standing({ entry }: { entry: Entry }) {
   const meta = curve.meta.value;
   const fault = curve.fault.value || curve.sourceFault.value;
   if (fault) return <span class="fault">{fault}</span>;
+  if (meta?.message.startsWith('diverged')) return <span class="warning">✕ {meta.message}</span>;
   if (drawn.line.faults.length > 0) return <span class="warning">✕ not finite from {formatValue(drawn.line.faults[0]?.x ?? NaN)} on</span>;
   if (curve.status.value === 'lost') return <span class="warning">not live: connecting again…</span>;
   if (curve.loading.value) return <span class="hint">loading…</span>;

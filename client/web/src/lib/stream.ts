@@ -33,6 +33,11 @@ export class JobStream {
     this.connect();
   }
 
+  /// The sequence number of the event that it waits for.
+  get position(): number {
+    return this.next;
+  }
+
   close(): void {
     this.stopped = true;
     clearTimeout(this.timer);

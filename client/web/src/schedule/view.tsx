@@ -13,7 +13,7 @@ import { StageTable, type Summary } from './stages';
 import { parseReads, parseTimeline, readingsOf, rowActions, type Reading, type RowActions, type Timeline } from './timeline';
 
 /// What a browser can hold and go through without a pause.
-const timelineBytesMax = 120e6;
+const timelineBytesMax = 40e6;
 
 export interface RunSchedule {
   timeline: Timeline;

@@ -53,7 +53,7 @@ export function SweepPlot({ job, sweep, xKey, xLog, yLog, yLabel, width }: Sweep
   const within = (value: number) => (usable(value) ? y(value) : height - margin.bottom);
   const lines = sweepLines(points, xKey, shortPath);
   return (
-    <svg class="sweep-plot" width={width} height={height} role="img" aria-label={`${yLabel} against ${shortPath(xKey)}; the table has the numbers`}>
+    <svg class="sweep-plot" width={width} height={height} role="group" aria-label={`${yLabel} against ${shortPath(xKey)}; the table has the numbers`}>
       <SweepAxes {...{ x, y, xMin, xMax, yMin, yMax, xLog, yLog, width, xKey, yLabel }} />
       {lines.map((line, i) => {
         const color = colorOf(i, isDark());
