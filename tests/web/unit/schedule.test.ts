@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { placesOf } from 'page/cluster/places';
-import { firstEndingAfter, inFlight, kinds, parseReads, parseTimeline, readingsOf, rowActions } from 'page/schedule/timeline';
+import { firstEndingAfter, inFlight, kinds, parseReads, parseTimeline, readingsOf, rowActions, spentUntil } from 'page/schedule/timeline';
 import { numericKeys, sweepLines, sweepOfRuns, sweepOfTable } from 'page/sweeps/points';
 import { groupRuns } from 'page/lib/runs';
 import type { Job, PoolInfo, Run } from 'page/lib/wire';
@@ -78,6 +78,16 @@ test('what takes time is a bar, and busy time is its sum', () => {
   assert.equal(firstEndingAfter(timeline, bars, 2), 2);
   assert.equal(firstEndingAfter(timeline, bars, 1.5), 1);
   assert.equal(firstEndingAfter(timeline, bars, 100), 6);
+});
+
+test('how the time until a moment was spent', () => {
+  const timeline = parseTimeline(timelineText);
+  const [stage0, stage1] = rowActions(timeline) as [ReturnType<typeof rowActions>[0], ReturnType<typeof rowActions>[0]];
+  assert.deepEqual(spentUntil(timeline, stage0, 0), { forward: 0, busy: 0 });
+  assert.deepEqual(spentUntil(timeline, stage0, 1.5), { forward: 1.5, busy: 1.5 });
+  assert.deepEqual(spentUntil(timeline, stage0, 2.5), { forward: 2, busy: 2 });
+  assert.deepEqual(spentUntil(timeline, stage0, 3.5), { forward: 2, busy: 2.5 });
+  assert.deepEqual(spentUntil(timeline, stage1, 99), { forward: 3, busy: 6 });
 });
 
 const table = JSON.stringify({

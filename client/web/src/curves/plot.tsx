@@ -22,6 +22,8 @@ export interface PlotLine {
   faults: { x: number; y: number }[];
   /// The area between this line and the one with that key is filled.
   fillTo?: string;
+  /// On a log axis an edge of a band that is not above zero is drawn there.
+  floor?: number;
 }
 
 export interface PlotSetup {
@@ -42,6 +44,11 @@ interface Props {
 /// Frames drawn, for whoever wants to know how smooth it is.
 export const framesDrawn = signal(0);
 
+/// What is drawn for a value: NaN for nothing.
+export function drawnValue(line: PlotLine, y: number, yLog: boolean): number {
+  return yLog && y <= 0 ? (line.floor ?? NaN) : y;
+}
+
 function aligned(lines: PlotLine[], setup: PlotSetup): uPlot.AlignedData {
   if (lines.length === 0) return [[]];
   const tables = lines.map((line) => {
@@ -49,9 +56,9 @@ function aligned(lines: PlotLine[], setup: PlotSetup): uPlot.AlignedData {
     const ys: (number | null)[] = [];
     line.xs.forEach((x, i) => {
       if (setup.xLog && x <= 0) return;
-      const y = line.ys[i] as number;
+      const y = drawnValue(line, line.ys[i] as number, setup.yLog);
       xs.push(x);
-      ys.push(Number.isNaN(y) || (setup.yLog && y <= 0) ? null : y);
+      ys.push(Number.isNaN(y) ? null : y);
     });
     return [xs, ys] as uPlot.AlignedData;
   });

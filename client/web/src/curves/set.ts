@@ -42,7 +42,8 @@ function linesOf(entry: Entry, live: boolean): PlotLine[] {
   const base = { color, dash, label, width: 2, alpha: 1, aside: false };
   const lines: PlotLine[] = [];
   if (drawn.band) {
-    const edge = { ...base, width: 0, aside: true };
+    const least = drawn.line.ys.reduce((soFar, y) => (y > 0 && y < soFar ? y : soFar), Infinity);
+    const edge = { ...base, width: 0, aside: true, floor: least / 10 };
     lines.push({ ...edge, ...drawn.band.low, key: `${key}-low` });
     lines.push({ ...edge, ...drawn.band.high, key: `${key}-high`, fillTo: `${key}-low` });
   }

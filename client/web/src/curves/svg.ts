@@ -1,7 +1,7 @@
 // The plot as a figure of its own: an SVG, on white, with a legend. A PNG is made from it.
 import { formatValue } from '../lib/format';
 import { linearTicks, logTicks } from '../lib/ticks';
-import type { PlotLine, PlotSetup } from './plot';
+import { drawnValue, type PlotLine, type PlotSetup } from './plot';
 
 export interface Figure {
   lines: readonly PlotLine[];
@@ -36,8 +36,8 @@ function pathOf(line: PlotLine, figure: Figure, x: Scale, y: Scale): string {
   let path = '';
   let pen = 'M';
   line.xs.forEach((at, i) => {
-    const value = line.ys[i] as number;
-    if (Number.isNaN(value) || (figure.setup.yLog && value <= 0) || (figure.setup.xLog && at <= 0)) {
+    const value = drawnValue(line, line.ys[i] as number, figure.setup.yLog);
+    if (Number.isNaN(value) || (figure.setup.xLog && at <= 0)) {
       pen = 'M';
       return;
     }

@@ -110,7 +110,7 @@ export function SubmitDialog() {
       {fault && (
         <div class="fault" role="alert" id="submit-fault">
           {fault.line !== null && <strong>Line {fault.line}: </strong>}
-          {fault.message}
+          {fault.message.replace(/ ?\(job file:\d+:?\)$/, '')}
         </div>
       )}
       <footer>

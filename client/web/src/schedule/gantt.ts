@@ -1,7 +1,7 @@
 // Drawing a timeline on a canvas: a lane per row, as much detail as there are pixels for.
 import { formatCount } from '../lib/format';
 import { linearTicks } from '../lib/ticks';
-import { firstEndingAfter, kinds, type RowActions, type Timeline } from './timeline';
+import { firstEndingAfter, kinds, spentUntil, type RowActions, type Timeline } from './timeline';
 
 export interface GanttColors {
   forward: string;
@@ -89,7 +89,9 @@ export function drawGantt(
   context.clip();
   lanes.rows.forEach((actions, row) => {
     const y = laneTop(layout, row);
-    drawBars(context, lanes.timeline, actions.bars, shown, y, layout.laneHeight, scale, at, colors);
+    const inSight = firstEndingAfter(lanes.timeline, actions.bars, shown.to) - firstEndingAfter(lanes.timeline, actions.bars, shown.from);
+    if (inSight > (width - left) / 2) drawShares(context, lanes.timeline, actions, shown, y, layout, colors);
+    else drawBars(context, lanes.timeline, actions.bars, shown, y, layout.laneHeight, scale, at, colors);
     drawMarks(context, lanes.timeline, actions.marks, shown, y, layout.laneHeight, scale, at, colors);
   });
   drawFlight(context, flight, shown, layout, colors, at);
@@ -110,6 +112,32 @@ function drawTimes(context: CanvasRenderingContext2D, shown: Window, layout: Lay
   }
 }
 
+/// Where single actions are narrower than pixels: how each pixel's time was spent, forwards above,
+/// backwards below, idle between.
+function drawShares(
+  context: CanvasRenderingContext2D,
+  timeline: Timeline,
+  row: RowActions,
+  shown: Window,
+  y: number,
+  layout: Layout,
+  colors: GanttColors,
+): void {
+  const pixels = layout.width - layout.left;
+  const step = (shown.to - shown.from) / pixels;
+  let before = spentUntil(timeline, row, shown.from);
+  for (let i = 0; i < pixels; ++i) {
+    const after = spentUntil(timeline, row, shown.from + (i + 1) * step);
+    const forward = ((after.forward - before.forward) / step) * layout.laneHeight;
+    const backward = ((after.busy - before.busy) / step) * layout.laneHeight - forward;
+    context.fillStyle = colors.forward;
+    context.fillRect(layout.left + i, y, 1, forward);
+    context.fillStyle = colors.backward;
+    context.fillRect(layout.left + i, y + layout.laneHeight - backward, 1, backward);
+    before = after;
+  }
+}
+
 function drawBars(
   context: CanvasRenderingContext2D,
   timeline: Timeline,
@@ -122,7 +150,7 @@ function drawBars(
   colors: GanttColors,
 ): void {
   context.textAlign = 'center';
-  for (let i = firstEndingAfter(timeline, bars, shown.from); i < bars.length; ) {
+  for (let i = firstEndingAfter(timeline, bars, shown.from); i < bars.length; ++i) {
     const action = bars[i] as number;
     const start = timeline.start[action] as number;
     const end = timeline.end[action] as number;
@@ -131,13 +159,6 @@ function drawBars(
     const width = (end - start) * scale;
     context.globalAlpha = shadeOf(timeline.replica[action] as number, timeline.replicas);
     context.fillStyle = colorOf(timeline.kind[action] as number, colors);
-    if (width < 1) {
-      // Many in one pixel: the first of them stands for it.
-      context.fillRect(Math.floor(x), y, 1, height);
-      const next = firstEndingAfter(timeline, bars, shown.from + (Math.floor(x) + 1 - at(shown.from)) / scale);
-      i = Math.max(i + 1, next);
-      continue;
-    }
     context.fillRect(x, y, width > 3 ? width - 1 : width, height);
     context.globalAlpha = 1;
     if (width >= 26 && height >= 14) {
@@ -147,7 +168,6 @@ function drawBars(
       const inside = Math.max(x, at(shown.from)) + (Math.min(x + width, at(shown.to)) - Math.max(x, at(shown.from))) / 2;
       context.fillText(text, inside, y + height / 2 + 1);
     }
-    ++i;
   }
   context.globalAlpha = 1;
 }
@@ -173,7 +193,7 @@ function drawMarks(
     const sync = kinds[timeline.kind[action] as number] === 'SYNC';
     if (!sync && !updates) continue;
     const x = at(time);
-    if (x - lastX < 1) continue;
+    if (!sync && x - lastX < 1) continue;
     lastX = x;
     context.fillStyle = sync ? colors.sync : colors.update;
     context.fillRect(x - (sync ? 2 : 1.5), sync ? y - 3 : y, sync ? 4 : 2.5, height + (sync ? 6 : 0));

@@ -161,6 +161,9 @@ export interface RowActions {
   bars: Int32Array;
   /// Updates and syncs without length, by time.
   marks: Int32Array;
+  /// Of the bars before each bar (and of all, at the end): time in forwards, and in all.
+  forwardBefore: Float64Array;
+  busyBefore: Float64Array;
   busy: number;
 }
 
@@ -172,11 +175,32 @@ export function rowActions(timeline: Timeline): RowActions[] {
     (long ? bars : marks)[timeline.row[i] as number]?.push(i);
   }
   const byStart = (a: number, b: number) => (timeline.start[a] as number) - (timeline.start[b] as number);
-  return bars.map((list, row) => ({
-    bars: Int32Array.from(list.sort(byStart)),
-    marks: Int32Array.from((marks[row] ?? []).sort(byStart)),
-    busy: list.reduce((sum, i) => sum + (timeline.end[i] as number) - (timeline.start[i] as number), 0),
-  }));
+  return bars.map((list, row) => {
+    const sorted = Int32Array.from(list.sort(byStart));
+    const forwardBefore = new Float64Array(sorted.length + 1);
+    const busyBefore = new Float64Array(sorted.length + 1);
+    sorted.forEach((action, i) => {
+      const length = (timeline.end[action] as number) - (timeline.start[action] as number);
+      const forward = kinds[timeline.kind[action] as number] === 'F';
+      forwardBefore[i + 1] = (forwardBefore[i] as number) + (forward ? length : 0);
+      busyBefore[i + 1] = (busyBefore[i] as number) + length;
+    });
+    const ordered = Int32Array.from((marks[row] ?? []).sort(byStart));
+    return { bars: sorted, marks: ordered, forwardBefore, busyBefore, busy: busyBefore[sorted.length] as number };
+  });
+}
+
+/// Time that a row has spent in forwards, and in all, until `time`.
+export function spentUntil(timeline: Timeline, row: RowActions, time: number): { forward: number; busy: number } {
+  const at = firstEndingAfter(timeline, row.bars, time);
+  const action = row.bars[at];
+  const started = action === undefined ? NaN : (timeline.start[action] as number);
+  const part = started < time ? time - started : 0;
+  const forward = part > 0 && kinds[timeline.kind[action as number] as number] === 'F';
+  return {
+    forward: (row.forwardBefore[at] as number) + (forward ? part : 0),
+    busy: (row.busyBefore[at] as number) + part,
+  };
 }
 
 /// The position in `list` of the first action that ends after `time`.
