@@ -37,13 +37,13 @@ test("the server's complaint stands at its line, and the text is kept", async ()
   const wrong = quadraticJob().replace('microbatches', 'microbatch');
   await submitFromPage(page, wrong);
   const alert = page.getByRole('alert');
-  await alert.getByText('Line 4:').waitFor();
+  await alert.getByText('Line 5:').waitFor();
   assert.match(await alert.textContent(), /microbatch.*did you mean 'microbatches'/s);
-  assert.equal(await page.locator('.numbers .bad').textContent(), '4');
+  assert.equal(await page.locator('.numbers .bad').textContent(), '5');
   const editor = page.getByRole('textbox', { name: 'Job file' });
   assert.equal(await editor.inputValue(), wrong);
   const selected = await editor.evaluate((area) => area.value.slice(area.selectionStart, area.selectionEnd));
-  assert.equal(selected, wrong.split('\n')[3]);
+  assert.equal(selected, wrong.split('\n')[4]);
   await editor.fill(wrong.replace('microbatch:', 'microbatches:'));
   assert.equal(await alert.count(), 0);
   await page.getByRole('dialog').getByRole('button', { name: 'Submit', exact: true }).click();
@@ -98,7 +98,7 @@ test('over a slow network the page comes, follows, and ends with every point', a
 });
 
 test('a job is cancelled from the list', async () => {
-  const id = await cluster.submit(longJob('to be cancelled', 3_000_000));
+  const id = await cluster.submit(longJob('not wanted', 3_000_000));
   const page = await browser.openView(cluster);
   await page.getByRole('button', { name: `Cancel job ${id}` }).click();
   await page.locator(`[data-job="${id}"]`).getByText('cancelled').waitFor();

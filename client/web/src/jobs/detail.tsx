@@ -62,6 +62,7 @@ function Facts({ job }: { job: Job }) {
   const ended = num(job.ended_unix_ms);
   const facts: [string, string][] = [
     ['Submitted', new Date(num(job.submitted_unix_ms)).toLocaleString()],
+    ['By', job.user ?? ''],
     ['Took', started > 0 ? formatDuration((ended > 0 ? ended : now.value) - started) : ''],
     ['Pool', job.pool ? `${job.pool}, rank${job.ranks.length === 1 ? '' : 's'} ${job.ranks.join(', ')}` : ''],
     ['Attempt', job.attempt > 1 ? String(job.attempt) : ''],

@@ -43,7 +43,7 @@ async function ask(method: string, target: string, body?: string, headers: Recor
     // Not an ErrorReply: the status has to say it.
   }
   if (reply.status === 401) {
-    dropToken('This daemon does not accept that token. It may be that of another daemon, or has been replaced.');
+    dropToken(`This daemon does not accept that token: ${message}.`);
   }
   throw new ApiError(reply.status, message, path);
 }

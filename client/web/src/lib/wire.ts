@@ -70,6 +70,8 @@ export interface Job {
   pool: string;
   ranks: number[];
   summary_json: string;
+  /// The name of the token that submitted it.
+  user?: string;
 }
 
 export interface Swept {
