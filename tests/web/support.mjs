@@ -37,7 +37,12 @@ export class Cluster {
     cluster.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pipewright-web-'));
     cluster.data = path.join(cluster.folder, 'data');
     cluster.ranks = ranks;
-    await cluster.startDaemon(0);
+    try {
+      await cluster.startDaemon(0);
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
     return cluster;
   }
 
@@ -70,7 +75,7 @@ export class Cluster {
   }
 
   async close() {
-    if (this.daemon.exitCode === null && this.daemon.signalCode === null) {
+    if (this.daemon && this.daemon.exitCode === null && this.daemon.signalCode === null) {
       this.daemon.kill('SIGTERM');
       const timer = setTimeout(() => this.daemon.kill('SIGKILL'), 30_000);
       await this.ended;

@@ -117,6 +117,9 @@ class Controller {
   ) {}
 
   show(lines: PlotLine[]): void {
+    const same = lines === this.lines && this.setup === this.shownSetup && isDark() === this.shownDark;
+    if (same) return;
+    [this.shownSetup, this.shownDark] = [this.setup, isDark()];
     const shape = shapeOf(lines, this.setup);
     const data = aligned(lines, this.setup);
     if (!this.plot || shape !== this.shape) {
@@ -126,11 +129,13 @@ class Controller {
       this.plot.over.addEventListener('wheel', this.onWheel, { passive: false });
       this.plot.over.addEventListener('dblclick', () => (this.range.value = null));
     } else {
-      this.plot.setData(data);
+      this.plot.setData(data, false);  // rescale() follows
     }
     this.lines = lines;
   }
   private lines: PlotLine[] = [];
+  private shownSetup: PlotSetup | null = null;
+  private shownDark = false;
 
   rescale(): void {
     if (!this.plot || !this.plot.data[0]?.length) return;
