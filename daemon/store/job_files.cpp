@@ -237,12 +237,15 @@ std::int64_t JobFiles::bytes_used() {
   return *bytes_;
 }
 
-/// Of whole files.
+/// Of whole files that runs have left.
 std::int64_t JobFiles::bytes_in(const fs::path& path) {
   std::int64_t sum = 0;
   std::error_code gone;  // no such folder
   for (fs::recursive_directory_iterator at(path, gone), end; at != end; at.increment(gone)) {
-    if (!good_name(at->path().filename().string()) || !at->is_regular_file(gone)) continue;
+    const std::string name = at->path().filename().string();
+    // Others write these, and they go when their run has ended.
+    if (name == "checkpoint" && at->is_directory(gone)) at.disable_recursion_pending();
+    if (!good_name(name) || !at->is_regular_file(gone)) continue;
     const std::uintmax_t bytes = at->file_size(gone);
     if (!gone) sum += static_cast<std::int64_t>(bytes);
   }

@@ -106,8 +106,10 @@ TEST(JobFiles, BytesOfFilesAreCountedOnTheWay) {
   files.put({{1, 0, 2}, "a", 0, std::string(50, 'x'), true});
   EXPECT_EQ(files.bytes_used(), 53) << "a file that came again, and none that is not whole";
   EXPECT_EQ(JobFiles(folder.path() / "jobs").bytes_used(), 53);
+  std::filesystem::create_directories(folder.path() / "jobs/1/0/checkpoint");
+  std::ofstream(folder.path() / "jobs/1/0/checkpoint/row-0") << "of a run that goes on";
   files.remove(1);
-  EXPECT_EQ(files.bytes_used(), 3);
+  EXPECT_EQ(files.bytes_used(), 3) << "checkpoints were never counted";
 }
 
 }  // namespace
