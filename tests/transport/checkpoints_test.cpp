@@ -182,17 +182,18 @@ class Checkpoints : public testing::Test {
 
 TEST_F(Checkpoints, ARunGoesOnOnAnyNumberOfRanksAndLeavesTheSameBytes) {
   for (const char* schedule :
-       {"{pipedream: {stages: 4, microbatches: 600}}",
-        "{rpd: {stages: 4, updates: 900, delay_max: 14}}",
-        "{local_sgd: {stages: 2, replicas: 3, local_steps: 4, microbatches: 600,"
+       {"{pipedream: {stages: 4, microbatches: 3000}}",
+        "{rpd: {stages: 4, updates: 6000, delay_max: 14}}",
+        "{local_sgd: {stages: 2, replicas: 3, local_steps: 4, microbatches: 3000,"
         " placement: spread}}"}) {
     Value job = job_with({"pipedream", Value::map()});
     job.set("schedule", parameters_from(schedule));
     set_path(job, "observe.theory", true);
+    set_path(job, "observe.objective.every_ticks", 7);
     job.set("checkpoint", parameters_from("{every: 50}"));
     Daemon daemon(path_);
     for (const int ranks : {3, 1, 4}) {
-      attempt(daemon, job, ranks, 2);
+      attempt(daemon, job, ranks, 1);
       ASSERT_FALSE(daemon.outcome) << schedule << " has ended before it could be taken away";
     }
     attempt(daemon, job, 2, 0);
@@ -207,7 +208,7 @@ TEST_F(Checkpoints, ARunGoesOnOnAnyNumberOfRanksAndLeavesTheSameBytes) {
 }
 
 TEST_F(Checkpoints, OneOfAnotherJobIsRefusedInTheRunsLog) {
-  Value job = job_with({"pipedream", parameters_from("{stages: 3, microbatches: 300}")});
+  Value job = job_with({"pipedream", parameters_from("{stages: 3, microbatches: 1500}")});
   job.set("checkpoint", parameters_from("{every: 50}"));
   Daemon daemon(path_);
   attempt(daemon, job, 2, 1);
