@@ -2,6 +2,8 @@
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(Protobuf 3.21 REQUIRED)
 find_package(Boost 1.74 REQUIRED)
+# For all that includes it: the layout of Beast's messages depends on the type of its strings.
+target_compile_definitions(Boost::headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW)
 find_package(OpenSSL REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)

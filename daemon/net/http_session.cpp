@@ -91,14 +91,14 @@ class Connection {
 
   awaitable<bool> answer(const Request& request) {
     ApiAnswer answer = context_.api.answer(view(request));
+    if (auto* job = std::get_if<TakeJob>(&answer)) {
+      ApiReply taken = co_await take(std::move(*job));
+      answer = std::move(taken);
+    }
     log_request(request, answer);
     if (const auto* reply = std::get_if<ApiReply>(&answer)) {
       if (reply->wrong_token) co_return co_await refuse_token(*reply, request.keep_alive());
       co_return co_await send(*reply, request.keep_alive());
-    }
-    if (auto* job = std::get_if<TakeJob>(&answer)) {
-      const ApiReply reply = co_await take(std::move(*job));
-      co_return co_await send(reply, request.keep_alive());
     }
     upgraded_ = true;
     const auto* stream = std::get_if<ServeStream>(&answer);
@@ -121,6 +121,7 @@ class Connection {
       asio::steady_timer timer;
       std::optional<Service::SubmitResult> result;
     };
+    const std::string user = job.job.by.user;
     const auto executor = co_await asio::this_coro::executor;
     // Shared: at the end of the daemon this coroutine may go before the service answers.
     const auto wait = std::make_shared<Wait>(
@@ -131,7 +132,9 @@ class Connection {
     });
     error_code ec;
     while (!wait->result) co_await wait->timer.async_wait(into(ec));
-    co_return Api::submitted(*wait->result, job.format);
+    ApiReply reply = Api::submitted(*wait->result, job.format);
+    reply.user = user;
+    co_return reply;
   }
 
   static std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
