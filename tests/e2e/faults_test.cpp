@@ -152,14 +152,15 @@ class Faults : public testing::Test {
 
   /// Job 1 is on ranks 0 and 1, job 2 on ranks 2 and 3.
   void submit_both(const std::string& victim) {
-    bystander_id = submit("bystander", job_text("pipedream: {stages: 2, microbatches: 100000}"));
+    bystander_id = submit("bystander", job_text("pipedream: {stages: 2, microbatches: 600000}"));
     until([&] { return done(bystander_id) > 0; });
     victim_id = submit("victim", victim);
   }
   /// After rank 3 or 2 was lost.
   void expect_recovery(const std::string& why) {
     expect_undisturbed_bytes(victim_id, "victim");
-    EXPECT_EQ(cli({"wait", bystander_id}).status, 0);
+    until([&] { return is_state(bystander_id, "RUNNING"); });
+    EXPECT_EQ(cli({"cancel", bystander_id}).status, 0);
     EXPECT_EQ(attempts(victim_id), 2);
     EXPECT_THAT(cli({"log", victim_id}).out, HasSubstr("attempt 1 was lost: rank " + why));
     EXPECT_THAT(cli({"log", bystander_id}).out, HasSubstr("attempt 1 was given back: "));
@@ -232,7 +233,7 @@ TEST_F(Faults, ARankThatDiesWhileItStartsARun) {
   };
   std::ofstream(path / "y.npy", std::ios::binary) << npy("(40,)", 40);
   std::ofstream(x, std::ios::binary) << npy("(40, 8)", 320);
-  bystander_id = submit("bystander", job_text("pipedream: {stages: 2, microbatches: 100000}"));
+  bystander_id = submit("bystander", job_text("pipedream: {stages: 2, microbatches: 600000}"));
   until([&] { return done(bystander_id) > 0; });
   fs::rename(x, path / "data.npy");
   ASSERT_EQ(::mkfifo(x.c_str(), 0600), 0);

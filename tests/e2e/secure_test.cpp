@@ -211,12 +211,12 @@ TEST(SystemdUnit, IsValidAndExposesLittle) {
   const fs::path folder = ::mkdtemp(name.data());
   const std::string file = (folder / "pipewrightd.service").string();
   std::ofstream(file) << unit;
-  const Outcome verified = run({"systemd-analyze", "verify", file});
+  const Outcome verified = run({"/usr/bin/env", "systemd-analyze", "verify", file});
   EXPECT_EQ(verified.status, 0);
   EXPECT_THAT(verified.out + verified.err, IsEmpty());
   // Of 100, where 100 is a service without any bounds.
-  const Outcome exposed =
-      run({"systemd-analyze", "security", "--offline=true", "--threshold=25", file});
+  const Outcome exposed = run(
+      {"/usr/bin/env", "systemd-analyze", "security", "--offline=true", "--threshold=25", file});
   EXPECT_EQ(exposed.status, 0) << exposed.out;
   fs::remove_all(folder);
 }
