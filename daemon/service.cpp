@@ -105,19 +105,21 @@ std::optional<Job> Service::job(JobId id) {
   if (!job) return job;
   job->spec = store_.spec(id).value_or(Value());
   job->waits = queue_.why_waits(id);
-  if (job->progress.runs.total > 1 && has_ended(id) && job->summary_json.empty()) add_table(*job);
+  if (job->progress.runs.total > 1 && has_ended(id)) add_table(*job);
   return job;
 }
 
 /// Made when somebody asks for it first: that of many runs takes its time.
 void Service::add_table(Job& job) {
+  job.summary_json = store_.table(job.id);
+  if (!job.summary_json.empty()) return;
   const JobRuns& runs = runs_of(job.id);
   std::vector<Value> summaries(runs.size());
   store_.each_summary(job.id, [&](std::uint32_t run, std::string_view json) {
     summaries.at(run) = value_from_json(json);
   });
   job.summary_json = to_json(run_table(runs, summaries));
-  store_.set_summary(job.id, job.summary_json);
+  store_.set_table(job.id, job.summary_json);
 }
 
 const JobRuns& Service::runs_of(JobId id) {

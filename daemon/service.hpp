@@ -83,6 +83,8 @@ class Service {
   /// it is that one; KeyTaken when it is another.
   void submit(Store::NewJob job, OnSubmitted done);
   std::optional<Job> job(JobId id);
+  /// Without its spec and, of many runs, their table.
+  std::optional<Job> brief(JobId id) { return journal_.find(id); }
   JobList list(const ListQuery& query);
   /// The runs of a job that is there, from number `from` on, `limit` at most.
   RunList runs(JobId id, std::uint32_t from, std::size_t limit);

@@ -322,10 +322,18 @@ ApiAnswer Api::list(const Call& call) {
   return reply(200, service_.list(query), call.format);
 }
 
-Job Api::existing(JobId id) {
-  std::optional<Job> job = service_.job(id);
+static Job there(std::optional<Job> job, JobId id) {
   if (!job) throw HttpFault(404, "there is no job " + std::to_string(id));
   return std::move(*job);
+}
+
+Job Api::existing(JobId id) {
+  return there(service_.job(id), id);
+}
+
+/// The same without what is large.
+Job Api::brief(JobId id) {
+  return there(service_.brief(id), id);
 }
 
 ApiAnswer Api::show(const Call& call) {
@@ -333,13 +341,13 @@ ApiAnswer Api::show(const Call& call) {
 }
 
 ApiAnswer Api::cancel(const Call& call) {
-  need_own(existing(call.job), *call.holder, "cancel");
+  need_own(brief(call.job), *call.holder, "cancel");
   switch (service_.cancel(call.job)) {
     case Service::CancelAnswer::unknown:
       throw HttpFault(404, "there is no job " + std::to_string(call.job));
     case Service::CancelAnswer::has_ended:
       throw HttpFault(409, "job " + std::to_string(call.job) + " has ended: it is " +
-                               std::string(name_of(existing(call.job).state)));
+                               std::string(name_of(brief(call.job).state)));
     case Service::CancelAnswer::asked:
       break;
   }
@@ -370,19 +378,19 @@ ApiAnswer Api::events(const Call& call) {
   if (call.uri.query.contains("run")) {
     query.run = static_cast<std::uint32_t>(number(call.uri, "run", 0, 0, id_max));
   }
-  existing(call.job);
+  brief(call.job);
   return reply(200, service_.events(call.job, query), call.format);
 }
 
 ApiAnswer Api::runs(const Call& call) {
-  existing(call.job);
+  brief(call.job);
   const auto from = static_cast<std::uint32_t>(number(call.uri, "from", 0, 0, id_max));
   return reply(200, service_.runs(call.job, from, number(call.uri, "limit", 100, 1, 1000)),
                call.format);
 }
 
 Run Api::existing_run(JobId id, std::uint32_t number) {
-  existing(id);
+  brief(id);
   RunList list = service_.runs(id, number, 1);
   if (list.runs.empty()) {
     throw HttpFault(404, "job " + std::to_string(id) + " has no run " + std::to_string(number));
@@ -408,7 +416,7 @@ ApiAnswer Api::series(const Call& call) {
                                  : "x=microbatch: only last_stage_loss has it; this series has "
                                    "tick, updates and index");
   }
-  if (call.run >= existing(call.job).progress.runs.total) {
+  if (call.run >= brief(call.job).progress.runs.total) {
     throw HttpFault(404,
                     "job " + std::to_string(call.job) + " has no run " + std::to_string(call.run));
   }
@@ -446,7 +454,7 @@ ApiAnswer Api::stream(const Call& call) {
   ServeStream stream{call.job, number(call.uri, "from", 1, 1, sequence_max),
                      choice(call.uri, "format", format_choices).value_or(WireFormat::protobuf),
                      call.holder};
-  const std::uint64_t next = existing(call.job).last_sequence + 1;
+  const std::uint64_t next = brief(call.job).last_sequence + 1;
   if (stream.from > next) {
     throw HttpFault(400, "from=" + std::to_string(stream.from) + ": the next event of job " +
                              std::to_string(call.job) + " is " + std::to_string(next));

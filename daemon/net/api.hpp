@@ -133,6 +133,7 @@ class Api {
   ApiAnswer create_token(const Call& call);
   ApiAnswer revoke_token(const Call& call);
   Job existing(JobId id);
+  Job brief(JobId id);
   Run existing_run(JobId id, std::uint32_t number);
   void need_files(const Call& call);
 

@@ -18,10 +18,10 @@ constexpr std::int64_t no_run = -1;
 
 constexpr const char* job_columns =
     "id, state, message, attempt, submitted_unix_ms, started_unix_ms, ended_unix_ms,"
-    " objective_last, objective_best, last_sequence, summary_json, ranks_wanted, cancel_asked,"
+    " objective_last, objective_best, last_sequence, ranks_wanted, cancel_asked,"
     " runs, runs_under_way, runs_succeeded, runs_failed, runs_cancelled, next_run, user,"
     " priority, last_stage_loss";
-constexpr int job_column_count = 22;
+constexpr int job_column_count = 21;
 
 constexpr const char* run_columns =
     "job, run, state, message, attempt, started_unix_ms, ended_unix_ms, progress, objective_last,"
@@ -64,15 +64,14 @@ JobRecord record_from(const sqlite::Statement& row) {
   job.objective_last = row.real(7);
   job.objective_best = row.real(8);
   job.last_sequence = static_cast<std::uint64_t>(row.integer(9));
-  job.summary_json = row.text(10);
-  record.ranks_wanted = static_cast<int>(row.integer(11));
-  record.cancel_asked = row.integer(12) != 0;
-  job.progress.runs = {unsigned_at(row, 13), unsigned_at(row, 14), unsigned_at(row, 15),
-                       unsigned_at(row, 16), unsigned_at(row, 17)};
-  record.next_run = unsigned_at(row, 18);
-  job.user = row.text(19);
-  record.priority = static_cast<int>(row.integer(20));
-  job.last_stage_loss = row.real(21);
+  record.ranks_wanted = static_cast<int>(row.integer(10));
+  record.cancel_asked = row.integer(11) != 0;
+  job.progress.runs = {unsigned_at(row, 12), unsigned_at(row, 13), unsigned_at(row, 14),
+                       unsigned_at(row, 15), unsigned_at(row, 16)};
+  record.next_run = unsigned_at(row, 17);
+  job.user = row.text(18);
+  record.priority = static_cast<int>(row.integer(19));
+  job.last_stage_loss = row.real(20);
   return record;
 }
 
@@ -441,7 +440,12 @@ void Store::each_summary(std::uint32_t id,
   while (select.step()) visit(unsigned_at(select, 0), select.text(1));
 }
 
-void Store::set_summary(std::uint32_t id, std::string_view json) {
+std::string Store::table(std::uint32_t id) {
+  sqlite::Statement select(database_, "SELECT summary_json FROM jobs WHERE id=?1");
+  return select.bind(std::int64_t{id}).step() ? std::string(select.text(0)) : std::string();
+}
+
+void Store::set_table(std::uint32_t id, std::string_view json) {
   sqlite::Statement(database_, "UPDATE jobs SET summary_json=?2 WHERE id=?1")
       .bind(std::int64_t{id}, json)
       .run();

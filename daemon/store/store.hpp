@@ -132,8 +132,10 @@ class Store {
   /// Calls `visit(run number, summary_json)` for every run that has succeeded.
   void each_summary(std::uint32_t id,
                     const std::function<void(std::uint32_t, std::string_view)>& visit);
-  /// Keeps the table of a job of many runs that has ended.
-  void set_summary(std::uint32_t id, std::string_view json);
+  /// The table of a job of many runs that has ended; large, so no record has it. Empty until it is
+  /// set.
+  std::string table(std::uint32_t id);
+  void set_table(std::uint32_t id, std::string_view json);
 
   EventList events(std::uint32_t id, const EventQuery& query);
   /// One series of a run, down-sampled. Its time does not grow with the length of the run, but for

@@ -72,9 +72,9 @@ TEST_F(PoolTest, ARunGoesThroughItsStates) {
 }
 
 TEST_F(PoolTest, TwoHundredTinyJobsStartInOrderAndAllEnd) {
-  FakePool pool(client, "fake", 3);
   std::vector<std::uint32_t> submitted;
   for (int i = 0; i < 200; ++i) submitted.push_back(submit(client));
+  FakePool pool(client, "fake", 3);  // now: one that says nothing meanwhile would be dropped
   std::vector<std::uint32_t> started;
   std::size_t ended = 0;
   while (ended < 200) {
