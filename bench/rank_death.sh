@@ -11,15 +11,17 @@ trap '"$bin/pipewright" down >/dev/null; rm -rf "$folder"' EXIT
 ranks=4
 cat >"$folder/job.yaml" <<YAML
 objective: {quadratic: {generate: {kind: tridiagonal, examples: 600, parameters: 512}, batch_size: 5}}
-schedule: {pipedream: {stages: $ranks, microbatches: 100000000}}
+schedule: {pipedream: {stages: $ranks, microbatches: 400000}}
 optimizer: {sgd: {learning_rate: 0.001}}
 YAML
 
 # What Prometheus would be told: cheap to ask, so that asking does not slow what is measured.
 url=
-state() { curl -s "$url/metrics"; }
-busy() { state | grep -q "^pipewright_ranks{state=\"busy\"} $ranks$"; }
-runs() { state | grep -q '^pipewright_jobs{state="running"} 1$'; }
+token() { head -n 1 "$PIPEWRIGHT_DATA_DIR/token"; }
+state() { curl -s -H @- "$url/metrics" <<<"Authorization: Bearer $(token)"; }
+# All of the answer is read: a broken pipe would count as a no.
+busy() { state | grep "^pipewright_ranks{state=\"busy\"} $ranks$" >/dev/null; }
+runs() { state | grep '^pipewright_jobs{state="running"} 1$' >/dev/null; }
 wait_for() { until "$@"; do sleep 0.02; done; }
 
 "$bin/pipewright" up --ranks "$ranks" --port 0 >/dev/null

@@ -43,7 +43,7 @@ void RowRunner::checkpoint() {
   PW_CHECK(!held_ && !setup_.rule && sync_phase_ == SyncPhase::gathering,
            describe() << " is in the middle of an action");
   PW_CHECK(!passed_ && !cuts_.empty(), describe() << " has another one under way");
-  passed_.emplace();
+  passed_.emplace(PassedCut{});  // clang 14 takes it for not constructible by default
   passed_->cut = cuts_.front();
   passed_->missing = passed_->cut.in_flight();
   cuts_.pop_front();
