@@ -14,7 +14,7 @@ build_packages=(
 
 # What tests and benchmarks take on top of that.
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-14 libclang-rt-14-dev
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format
   slurmctld slurmd slurm-client munge prometheus
   chromium fonts-dejavu-core
 )

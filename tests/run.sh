@@ -6,7 +6,7 @@
 #   tests/run.sh -R PipeDream -V        only the tests of that name, with their output
 #
 # --ci: warnings are errors; the preset no-mpi is built too and runs an example; the fast tests run
-# under AddressSanitizer and UndefinedBehaviorSanitizer as well; the fuzz targets go over their corpora.
+# under AddressSanitizer and UndefinedBehaviorSanitizer as well.
 set -euo pipefail
 
 preset=release
@@ -101,14 +101,6 @@ check_sanitized() {
   run_tests dev -L "^($labels)\$"
 }
 
-# Every parser of what comes from outside: a fixed number of inputs (tests/fuzz/run.sh looks for longer).
-check_fuzz() {
-  configure fuzz
-  build fuzz
-  say "Testing: preset fuzz"
-  run_tests fuzz
-}
-
 scratch=$(mktemp -d)
 log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
@@ -122,7 +114,6 @@ build "$preset"
 if $ci; then
   check_no_mpi
   check_sanitized
-  check_fuzz
 fi
 say "Testing: preset $preset"
 run_tests "$preset" ${ctest_arguments[@]+"${ctest_arguments[@]}"}

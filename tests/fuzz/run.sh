@@ -8,6 +8,8 @@
 #   --keep        what reaches code that the corpus does not reach joins the corpus
 #   --programs D  the folder of the programs (default build/fuzz/fuzz; built when it is not given)
 #
+# The programs need clang-14 and libclang-rt-14-dev (Debian's names).
+#
 # An input that finds a fault is written to fuzz-faults/; put it into the corpus with its mending:
 # build/fuzz/fuzz/fuzz_TARGET FILE shows it again.
 set -euo pipefail
