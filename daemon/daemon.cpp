@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "daemon/auth/tokens.hpp"
+#include "daemon/clock.hpp"
 #include "daemon/data_dir.hpp"
 #include "daemon/log.hpp"
 #include "daemon/net/api.hpp"
@@ -43,11 +44,6 @@ std::filesystem::path worker_program() {
                       "build it (it needs MPI), or use --ranks 0");
   }
   return worker;
-}
-
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<milliseconds>(now).count();
 }
 
 asio::ip::address listened_on(const DaemonOptions& options) {

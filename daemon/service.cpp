@@ -5,6 +5,7 @@
 
 #include "core/train/job.hpp"
 #include "core/train/run_table.hpp"
+#include "daemon/clock.hpp"
 #include "daemon/log.hpp"
 #include "proto/codec/json.hpp"
 
@@ -12,11 +13,6 @@ namespace pipewright {
 namespace {
 
 constexpr std::size_t events_per_frame_max = 500;
-
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 jobs::Queue::Time steady_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

@@ -1,9 +1,9 @@
 // The side of Service that pools speak to.
 
 #include <algorithm>
-#include <chrono>
 #include <tuple>
 
+#include "daemon/clock.hpp"
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 
@@ -11,11 +11,6 @@ namespace pipewright {
 namespace {
 
 constexpr std::size_t ranks_max = 100'000;
-
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 /// Why the hello cannot be taken, or nothing.
 std::string fault_of(const PoolHello& hello) {

@@ -1,20 +1,12 @@
 // How Service takes jobs: those that come at about the same time share a commit.
-#include <chrono>
 
 #include "core/train/job.hpp"
+#include "daemon/clock.hpp"
 #include "daemon/jobs/ranks.hpp"
 #include "daemon/log.hpp"
 #include "daemon/service.hpp"
 
 namespace pipewright {
-namespace {
-
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
-
-}  // namespace
 
 Store::NewJob Service::prepare(Value checked, Submission by) {
   const JobRuns runs(checked);

@@ -1,8 +1,7 @@
 // Who may use the routes: tokens and their roles, and the routes that are about tokens.
 
-#include <chrono>
-
 #include "core/base/text.hpp"
+#include "daemon/clock.hpp"
 #include "daemon/log.hpp"
 #include "daemon/net/api.hpp"
 #include "daemon/net/api_reply.hpp"
@@ -10,11 +9,6 @@
 
 namespace pipewright {
 namespace {
-
-std::int64_t unix_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 /// A body that is protobuf or its JSON form.
 template <class T>

@@ -150,7 +150,7 @@ class Connection {
             .websocket = beast::websocket::is_upgrade(request)};
   }
 
-  /// Without the query, which may hold a token.
+  /// Without the query, in which a token may stand by mistake.
   void log_request(const Request& request, const ApiAnswer& answer) {
     const auto* reply = std::get_if<ApiReply>(&answer);
     const auto* stream = std::get_if<ServeStream>(&answer);

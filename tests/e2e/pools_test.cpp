@@ -98,6 +98,19 @@ class Pools : public testing::Test {
     }
   }
 
+  /// Exports job 1 to path/pools: what it has left is what a run in one process leaves.
+  void expect_undisturbed_bytes(const std::string& job) const {
+    EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
+    const std::string alone = (path / "alone").string();
+    EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
+    for (const std::string name :
+         {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
+      const std::string bytes = read_file(path / "pools" / name);
+      EXPECT_FALSE(bytes.empty()) << name;
+      EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
+    }
+  }
+
   /// A running job's pool gets the signal: the job ends on the next pool, with the bytes of a run
   /// that nobody disturbed.
   Outcome leave_in_mid_run(int signal) {
@@ -113,15 +126,7 @@ class Pools : public testing::Test {
     EXPECT_THAT(cli({"log", "1"}).out,
                 HasSubstr("attempt 1 was given back: the pool left: told to"));
     EXPECT_THAT(pools(), Not(HasSubstr("\"one\"")));
-    EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
-    const std::string alone = (path / "alone").string();
-    EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
-    for (const std::string name :
-         {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
-      const std::string bytes = read_file(path / "pools" / name);
-      EXPECT_FALSE(bytes.empty()) << name;
-      EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
-    }
+    expect_undisturbed_bytes(job);
     two->signal(SIGUSR1);
     EXPECT_EQ(two->wait().status, 0);
     return left;
@@ -168,18 +173,10 @@ TEST_F(Pools, ARunThatIsKilledThreeTimesGoesOnFromItsCheckpointsAndLeavesTheSame
   const auto last = attach("pool 4");
   EXPECT_EQ(cli({"wait", "1"}).status, 0) << cli({"log", "1"}).out;
   EXPECT_FALSE(fs::exists(checkpoints));
-  EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
+  expect_undisturbed_bytes(job);
   const Value summary = JobFile::read((path / "pools/summary.json").string()).tree();
   EXPECT_EQ(summary.at("attempt").as_integer(), 4);
   EXPECT_EQ(summary.at("continued_from_ticks").as_list().size(), 3u);
-  const std::string alone = (path / "alone").string();
-  EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
-  for (const std::string name :
-       {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
-    const std::string bytes = read_file(path / "pools" / name);
-    EXPECT_FALSE(bytes.empty()) << name;
-    EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
-  }
   last->signal(SIGUSR1);
   EXPECT_EQ(last->wait().status, 0);
 }

@@ -1,0 +1,15 @@
+// The machine's time as jobs, tokens and pools are stamped with it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace pipewright {
+
+/// Milliseconds since 1970.
+inline std::int64_t unix_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+}  // namespace pipewright
