@@ -69,9 +69,15 @@ test('markup in the name of a job stays text', async () => {
   const page = await browser.openView(cluster, `#/jobs?job=${id}`);
   await page.getByRole('link', { name }).waitFor();
   await page.getByRole('heading', { name }).waitFor();
-  for (const view of [`#/curves?runs=${id}`, `#/schedule?run=${id}`, '#/cluster', '#/sweeps']) {
+  const views = [
+    [`#/curves?runs=${id}`, `[data-run="${id}"] [data-points]`],
+    [`#/schedule?run=${id}`, '.gantt canvas'],
+    ['#/cluster', '.pool'],
+    ['#/sweeps', '.empty'],
+  ];
+  for (const [view, ready] of views) {
     await show(page, view);
-    await page.waitForTimeout(300);
+    await page.locator(ready).first().waitFor();
   }
   await show(page, `#/curves?runs=${id}`);
   await page.getByText('latest').waitFor();

@@ -2,7 +2,7 @@
 // and what can be checked of their looks: nothing is wider than the window.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Browser, Cluster, keepShot, longJob, pointsOf, quadraticJob, show, until } from './support.mjs';
+import { Browser, Cluster, keepShot, longJob, pointAt, pointsOf, quadraticJob, show, stands, until } from './support.mjs';
 
 const sweep = `name: learning rates of RPD
 objective:
@@ -62,7 +62,7 @@ for (const [width, height] of [[1440, 900], [390, 844]]) {
       for (const [name, view, ready] of shots()) {
         await show(page, view);
         await page.locator(ready).first().waitFor();
-        await page.waitForTimeout(600);
+        await stands(page);
         await keepShot(page, `${name}-${width}${dark ? '-dark' : ''}`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= width, `${name}: ${wide} pixels wide in a window of ${width}`);
@@ -85,12 +85,11 @@ for (const [width, height] of [[1440, 900], [390, 844]]) {
 test('the tooltip names the values of all runs at the place', async () => {
   const page = await browser.openView(cluster, `#/curves?runs=${pd},${local}`);
   await until('both are there', async () => (await pointsOf(page, String(pd))) > 0 && (await pointsOf(page, String(local))) > 0);
-  await page.waitForTimeout(300);
-  const box = await page.locator('.u-over').boundingBox();
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-  await page.locator('.tooltip').waitFor();
-  assert.equal(await page.locator('.tooltip .row').count(), 2);
-  assert.equal(await page.locator('.tooltip .nearest').count(), 1);
+  await until('it has both, one of them as the nearest', async () => {
+    await pointAt(page, page.locator('.u-over'), (box) => [box.width / 2, box.height / 2]);
+    const rows = await page.locator('.tooltip .row').count();
+    return rows === 2 && (await page.locator('.tooltip .nearest').count()) === 1;
+  });
   await keepShot(page, 'tooltip-1440');
 });
 
@@ -98,22 +97,20 @@ test('the Gantt chart tells the staleness of a read', async () => {
   const id = await cluster.submit(quadraticJob({ name: 'staleness', microbatches: 20 }));
   await cluster.waitFor(id);
   const page = await browser.openView(cluster, `#/schedule?run=${id}`);
-  const canvas = page.locator('.gantt canvas');
-  await canvas.waitFor();
-  await page.waitForTimeout(300);
-  const box = await canvas.boundingBox();
-  // Two stages, 20 microbatches: 42 ticks from pixel 64 on; F2 of stage 0 is in tick 4.
-  const tick = (box.width - 64) / 42;
-  await page.mouse.move(box.x + 64 + 4.5 * tick, box.y + 26 + 15);
-  const lines = await page.locator('.gantt .tooltip').innerText();
-  assert.match(lines, /F2 on stage 0\n4 to 5\nreads version 1\nstaleness at its update: 1 versions\n2 in flight/);
+  const told = /F2 on stage 0\n4 to 5\nreads version 1\nstaleness at its update: 1 versions\n2 in flight/;
+  await until('F2 of stage 0 is told', async () => {
+    // Two stages, 20 microbatches: 42 ticks from pixel 64 on; F2 of stage 0 is in tick 4.
+    await pointAt(page, page.locator('.gantt canvas'), (box) => [64 + (4.5 * (box.width - 64)) / 42, 26 + 15]);
+    const tooltip = page.locator('.gantt .tooltip');
+    return (await tooltip.count()) === 1 && told.test(await tooltip.innerText());
+  });
 });
 
 test('the cluster shows which run is where', async () => {
   const page = await browser.openView(cluster, '#/cluster');
   const pool = page.getByRole('region', { name: 'Pool local' });
   await pool.getByRole('link', { name: `job ${running}` }).first().waitFor();
-  assert.equal(await pool.getByRole('link', { name: `job ${running}`, exact: true }).count(), 2);
+  await until('it is on two ranks', async () => (await pool.getByRole('link', { name: `job ${running}`, exact: true }).count()) === 2);
   await pool.getByRole('cell', { name: 'running' }).waitFor();
 });
 

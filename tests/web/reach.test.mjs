@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, test } from 'node:test';
-import { Browser, Cluster, fromPage, longJob, pointsOf, quadraticJob, show, until } from './support.mjs';
+import { Browser, Cluster, fromPage, longJob, pointsOf, quadraticJob, show, stands, until } from './support.mjs';
 
 const sweep = `name: a sweep
 objective:
@@ -91,7 +91,7 @@ test('axe finds no serious fault in any view, dark or light, wide or narrow', as
     };
     for (const view of views) {
       await show(page, view);
-      await page.waitForTimeout(700);
+      await stands(page);
       await check(view);
     }
     await page.getByRole('button', { name: 'Submit' }).first().click();

@@ -184,6 +184,27 @@ export async function show(page, view) {
   }, view);
 }
 
+/// Until nothing moves in the page any more: two pictures in a row are the same. A view that is alive
+/// may never stand; then after some pictures it is as good as it gets.
+export async function stands(page, most = 12) {
+  let last = null;
+  for (let i = 0; i < most; ++i) {
+    const picture = await page.screenshot();
+    if (last?.equals(picture)) return;
+    last = picture;
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  }
+}
+
+/// Moves the pointer over an element, to where `place` says for its box.
+export async function pointAt(page, element, place) {
+  const box = await element.boundingBox();
+  if (!box) return;
+  const [x, y] = place(box);
+  await page.mouse.move(box.x + x - 1, box.y + y);
+  await page.mouse.move(box.x + x, box.y + y);
+}
+
 /// How many points the page has of a curve.
 export async function pointsOf(page, run) {
   const shown = page.locator(`[data-run="${run}"] [data-points]`);
