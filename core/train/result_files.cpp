@@ -12,6 +12,8 @@ namespace pipewright {
 
 namespace {
 
+constexpr const char* timeline_head = "stage,kind,microbatch,replica,start,end\n";
+
 [[noreturn]] void cannot_write(const std::string& path) {
   throw DataError(path + ": cannot be written: " + std::strerror(errno));
 }
@@ -26,17 +28,18 @@ ResultFiles::ResultFiles(std::string folder)
       timeline_(open("timeline.csv")) {
   objective_.pending = "tick,updates,value\n";
   loss_.pending = "tick,microbatch,value\n";
-  timeline_.pending = "stage,kind,microbatch,replica,start,end\n";
+  timeline_.pending = timeline_head;
   // Those of an earlier run must not stand beside this one's curve.
-  for (const char* name : {"/validation.csv", "/theory.csv"}) {
+  for (const char* name : {"/planned_timeline.csv", "/validation.csv", "/theory.csv"}) {
     std::remove((folder_ + name).c_str());
   }
 }
 
 const std::vector<std::string>& ResultFiles::names() {
   static const std::vector<std::string> names{
-      "objective.csv",  "last_stage_loss.csv", "schedule.csv", "timeline.csv",
-      "validation.csv", "theory.csv",          "weights.npy",  "summary.json"};
+      "objective.csv", "last_stage_loss.csv",  "schedule.csv",
+      "timeline.csv",  "planned_timeline.csv", "validation.csv",
+      "theory.csv",    "weights.npy",          "summary.json"};
   return names;
 }
 
@@ -71,7 +74,19 @@ void ResultFiles::begin(const ScheduleHeader& header) {
 void ResultFiles::action(const TimelineEntry& entry) {
   append_csv(schedule_.pending, entry.action);
   flush_if_full(schedule_);
-  std::string& out = timeline_.pending;
+  append_timeline(timeline_, entry);
+}
+
+void ResultFiles::planned(const TimelineEntry& entry) {
+  if (!planned_) {
+    planned_ = open("planned_timeline.csv");
+    planned_->pending = timeline_head;
+  }
+  append_timeline(*planned_, entry);
+}
+
+void ResultFiles::append_timeline(TextFile& file, const TimelineEntry& entry) {
+  std::string& out = file.pending;
   append_number(out, static_cast<std::int64_t>(entry.action.stage.value));
   out += ',';
   out += name_of(entry.action.kind);
@@ -82,7 +97,7 @@ void ResultFiles::action(const TimelineEntry& entry) {
     append_number(out, number);
   }
   out += '\n';
-  flush_if_full(timeline_);
+  flush_if_full(file);
 }
 
 void ResultFiles::loss(Tick tick, Microbatch microbatch, double value) {
@@ -132,8 +147,9 @@ void ResultFiles::theory(const TheoryRow& row) {
 
 void ResultFiles::finish(const Value& summary, const Tensor& weights) {
   for (TextFile* file : {&objective_, &loss_, &schedule_, &timeline_}) close(*file);
-  if (validation_) close(*validation_);
-  if (theory_) close(*theory_);
+  for (std::optional<TextFile>* file : {&planned_, &validation_, &theory_}) {
+    if (*file) close(**file);
+  }
   const std::string weights_path = folder_ + "/weights.npy";
   // Those of an earlier run must not stand beside this one's curve.
   if (weights.empty()) {

@@ -1,6 +1,6 @@
 // The files that a run leaves (DESIGN.md section 9): objective.csv, last_stage_loss.csv,
-// schedule.csv, timeline.csv and (of runs that have them) validation.csv and theory.csv while it
-// goes, weights.npy and summary.json at its end.
+// schedule.csv, timeline.csv and (of runs that have them) planned_timeline.csv, validation.csv and
+// theory.csv while it goes, weights.npy and summary.json at its end.
 #pragma once
 
 #include <fstream>
@@ -18,6 +18,7 @@ class ResultFiles : public RunSink {
 
   void begin(const ScheduleHeader& header) override;
   void action(const TimelineEntry& entry) override;
+  void planned(const TimelineEntry& entry) override;
   void loss(Tick tick, Microbatch microbatch, double value) override;
   void objective(Tick tick, UpdateCount updates, double value) override;
   void validation(Tick tick, UpdateCount updates, double value) override;
@@ -37,14 +38,15 @@ class ResultFiles : public RunSink {
     std::string pending;
   };
   TextFile open(const char* name);
+  static void append_timeline(TextFile& file, const TimelineEntry& entry);
   /// `count`: updates, or the microbatch.
-  void append_point(TextFile& file, Tick tick, std::int64_t count, double value);
-  void flush_if_full(TextFile& file);
-  void close(TextFile& file);
+  static void append_point(TextFile& file, Tick tick, std::int64_t count, double value);
+  static void flush_if_full(TextFile& file);
+  static void close(TextFile& file);
 
   std::string folder_;
   TextFile objective_, loss_, schedule_, timeline_;
-  std::optional<TextFile> validation_, theory_;  // from their first rows on
+  std::optional<TextFile> planned_, validation_, theory_;  // from their first rows on
 };
 
 }  // namespace pipewright

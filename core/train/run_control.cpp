@@ -200,6 +200,7 @@ void RunControl::feed_entry(const TimelineEntry& entry) {
   if (checkpoints_ || replay_) count_fed(entry);
   if (measured_) {
     measured_->expect(entry.row, entry.action);
+    for (RunSink* sink : sinks_) sink->planned(entry);
   } else {
     awaited_.push_back({entry, -1, Tick(0), 0, false});
   }

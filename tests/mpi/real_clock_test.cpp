@@ -2,6 +2,7 @@
 // gives the same weights on the virtual clock.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <map>
 #include <tuple>
 
@@ -107,6 +108,9 @@ void expect_a_real_run_that_can_be_replayed(const ScheduleCase& one, bool is_pla
   Value planned = job;
   planned.set("clock", "virtual");
   run_here(planned, folder / "planned");
+  EXPECT_TRUE(bytes_of((folder / "real") + "/planned_timeline.csv") ==
+              bytes_of((folder / "planned") + "/timeline.csv"))
+      << "what was planned is not what the virtual clock gives";
   EXPECT_EQ(taken, schedule_in(folder / "planned")) << "it does not follow the plan";
   EXPECT_TRUE(weights == bytes_of((folder / "planned") + "/weights.npy")) << "weights differ";
 }
@@ -159,6 +163,21 @@ TEST(RealClock, ALongRunGoesThroughManyWindows) {
                 bytes_of((folder / "replay") + "/weights.npy"))
         << parameters << ": weights differ";
   }
+}
+
+// Stages that decide by themselves leave the plan; the file says what it was all the same.
+TEST(RealClock, ThePlannedTimelineIsThatOfTheVirtualClockAlsoWhereStagesDecide) {
+  Value job = real_job({"pipedream", parameters_from("{stages: 3, microbatches: 400}")});
+  set_path(job, "schedule.pipedream.order", "online");
+  const TemporaryFolder folder;
+  if (!run_on_ranks(job, folder / "real")) return;
+  set_path(job, "schedule.pipedream.order", "greedy");
+  job.set("clock", "virtual");
+  run_here(job, folder / "virtual");
+  const std::string planned = bytes_of((folder / "real") + "/planned_timeline.csv");
+  EXPECT_FALSE(planned.empty());
+  EXPECT_TRUE(planned == bytes_of((folder / "virtual") + "/timeline.csv"));
+  EXPECT_FALSE(std::filesystem::exists((folder / "virtual") + "/planned_timeline.csv"));
 }
 
 TEST(RealClock, ObservationsAreThoseOfThePlanWithMeasuredTicks) {

@@ -97,7 +97,7 @@ test('the Gantt chart tells the staleness of a read', async () => {
   const id = await cluster.submit(quadraticJob({ name: 'staleness', microbatches: 20 }));
   await cluster.waitFor(id);
   const page = await browser.openView(cluster, `#/schedule?run=${id}`);
-  const told = /F2 on stage 0\n4 to 5\nreads version 1\nstaleness at its update: 1 versions\n2 in flight/;
+  const told = /F2 on stage 0\n4 ticks to 5 ticks\nreads version 1\nstaleness at its update: 1 version\n2 in flight/;
   await until('F2 of stage 0 is told', async () => {
     // Two stages, 20 microbatches: 42 ticks from pixel 64 on; F2 of stage 0 is in tick 4.
     await pointAt(page, page.locator('.gantt canvas'), (box) => [64 + (4.5 * (box.width - 64)) / 42, 26 + 15]);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { placesOf } from 'page/cluster/places';
-import { firstEndingAfter, inFlight, kinds, parseReads, parseTimeline, readingsOf, rowActions, spentUntil } from 'page/schedule/timeline';
+import { firstEndingAfter, inFlight, kinds, parseReads, parseShape, parseTimeline, readingsOf, rowActions, rowName, sameAction, spentUntil } from 'page/schedule/timeline';
 import { numericKeys, sweepLines, sweepOfRuns, sweepOfTable } from 'page/sweeps/points';
 import { groupRuns } from 'page/lib/runs';
-import type { Job, PoolInfo, Run } from 'page/lib/wire';
+import { axisUnit, formatTicks, tickUnitOf } from 'page/lib/format';
+import type { Job, JobSpec, PoolInfo, Run } from 'page/lib/wire';
 
 // PipeDream, 2 stages, cap 2, 3 microbatches, unit time: F0 F1 . B0 F2 B1 . B2 over . F0 B0 F1 B1 F2 B2
 const timelineText = `stage,kind,microbatch,replica,start,end
@@ -28,16 +29,55 @@ const timelineText = `stage,kind,microbatch,replica,start,end
 0,U,2,0,8,8
 `;
 
+const twoStages = { stages: 2, replicas: 1, spread: false };
+
 test('a timeline is read as columns', () => {
-  const timeline = parseTimeline(timelineText);
+  const timeline = parseTimeline(timelineText, twoStages);
   assert.deepEqual([timeline.count, timeline.rows, timeline.replicas, timeline.makespan], [18, 2, 1, 8]);
   assert.equal(kinds[timeline.kind[3] as number], 'B');
-  assert.throws(() => parseTimeline('tick,value\n'), /no timeline/);
-  assert.throws(() => parseTimeline('stage,kind,microbatch,replica,start,end\n0,X,0,0,0,1\n'), /line 2/);
+  assert.throws(() => parseTimeline('tick,value\n', twoStages), /no timeline/);
+  assert.throws(() => parseTimeline('stage,kind,microbatch,replica,start,end\n0,X,0,0,0,1\n', twoStages), /line 2/);
+});
+
+test('replicas that are spread have rows of their own', () => {
+  const shape = parseShape(
+    '# pipewright schedule version=1 name=local_sgd stages=2 microbatches=4 updates=8 replicas=2 placement=spread local_steps=2 blocks=all delay_max=0 seed=0\n0,F,0,0,0,\n',
+  );
+  assert.deepEqual(shape, { stages: 2, replicas: 2, spread: true });
+  assert.throws(() => parseShape('stage,kind\n'), /no schedule/);
+  const spread = 'stage,kind,microbatch,replica,start,end\n0,F,0,0,0,1\n0,F,1,1,0,1\n1,F,0,0,1,2\n1,F,1,1,1,2\n';
+  const timeline = parseTimeline(spread, shape);
+  assert.deepEqual([...timeline.row.slice(0, 4)], [0, 2, 1, 3]);
+  assert.deepEqual(rowActions(timeline).map((row) => row.busy), [1, 1, 1, 1]);
+  assert.deepEqual([0, 1, 2, 3].map((row) => rowName(row, shape)), ['0 of r0', '1 of r0', '0 of r1', '1 of r1']);
+  // In one place all replicas of a stage share a row.
+  const together = parseTimeline(spread, { ...shape, spread: false });
+  assert.deepEqual([together.rows, ...together.row.slice(0, 4)], [2, 0, 0, 1, 1]);
+  assert.throws(() => parseTimeline(spread, twoStages), /line 3/);
+});
+
+test('an action is found again in another timeline', () => {
+  const planned = parseTimeline(timelineText, twoStages);
+  const measured = parseTimeline('stage,kind,microbatch,replica,start,end\n0,F,1,0,3,5\n0,U,1,0,5,5\n1,B,7,0,6,7\n', twoStages);
+  const rows = rowActions(planned);
+  assert.deepEqual([0, 1, 2].map((action) => sameAction(planned, rows, measured, action)), [1, 12, -1]);
+});
+
+test('what a tick is follows from the job', () => {
+  const unit = (spec: object) => tickUnitOf({ name: '', clock: 'virtual', seed: 0, ...spec } as JobSpec);
+  assert.equal(unit({}), 'ticks');
+  assert.equal(unit({ more: { cost: { forward: 1 }, link: { latency: '0' }, shuffle: 'each' } }), 'ticks');
+  assert.equal(unit({ more: { cost: { forward: '250us' } } }), 'ns');
+  assert.equal(unit({ more: { link: { bandwidth: '10Gbit/s' } } }), 'ns');
+  assert.equal(unit({ more: { tick: '1ms' } }), 'ns');
+  assert.equal(unit({ clock: 'real' }), 'ns');
+  assert.deepEqual([1, 1234567].map((ticks) => formatTicks(ticks, 'ticks')), ['1 tick', '1,234,567 ticks']);
+  assert.deepEqual([0, 999, 1500, 2.5e6, 3e9].map((ns) => formatTicks(ns, 'ns')), ['0 ns', '999 ns', '1.5 us', '2.5 ms', '3 s']);
+  assert.deepEqual(axisUnit(5e6, 'ns'), { size: 1e6, name: 'ms' });
 });
 
 test('steady staleness of stage s is S - 1 - s', () => {
-  const timeline = parseTimeline(timelineText);
+  const timeline = parseTimeline(timelineText, twoStages);
   const readings = readingsOf(timeline, new Map());
   const of = (row: number, microbatch: number) =>
     [...readings].find(([i]) => timeline.row[i] === row && timeline.microbatch[i] === microbatch)?.[1];
@@ -58,20 +98,20 @@ test('a forward of RPD reads what its schedule says', () => {
 1,U,1,0,2,2
 1,F,2,0,2,3
 1,U,2,0,3,3
-`);
+`, twoStages);
   const readings = readingsOf(timeline, new Map([['1,0', 0], ['1,1', 1], ['1,2', 1]]));
   assert.deepEqual(readings.get(4), { version: 1, staleness: 1, delay: 1 });
 });
 
 test('a microbatch is in flight from its first start to its last end, and a sync is none', () => {
-  const flight = inFlight(parseTimeline(timelineText + '0,SYNC,0,0,8,8\n'));
+  const flight = inFlight(parseTimeline(timelineText + '0,SYNC,0,0,8,8\n', twoStages));
   assert.deepEqual(flight.time, [0, 1, 4, 6, 8]);
   assert.deepEqual(flight.count, [1, 2, 2, 1, 0]);
   assert.equal(flight.most, 2);
 });
 
 test('what takes time is a bar, and busy time is its sum', () => {
-  const timeline = parseTimeline(timelineText);
+  const timeline = parseTimeline(timelineText, twoStages);
   const rows = rowActions(timeline);
   assert.deepEqual(rows.map((row) => [row.bars.length, row.marks.length, row.busy]), [[6, 3, 6], [6, 3, 6]]);
   const bars = rows[0]?.bars as Int32Array;
@@ -81,7 +121,7 @@ test('what takes time is a bar, and busy time is its sum', () => {
 });
 
 test('how the time until a moment was spent', () => {
-  const timeline = parseTimeline(timelineText);
+  const timeline = parseTimeline(timelineText, twoStages);
   const [stage0, stage1] = rowActions(timeline) as [ReturnType<typeof rowActions>[0], ReturnType<typeof rowActions>[0]];
   assert.deepEqual(spentUntil(timeline, stage0, 0), { forward: 0, busy: 0 });
   assert.deepEqual(spentUntil(timeline, stage0, 1.5), { forward: 1.5, busy: 1.5 });

@@ -1,5 +1,5 @@
 // Numbers, times and names as people read them.
-import { num, stateOf, type Job, type Plugin, type Progress } from './wire';
+import { num, stateOf, type Job, type JobSpec, type Plugin, type Progress } from './wire';
 
 /// Six digits at most, exponents where they are shorter; "NaN" and "∞" say what they are.
 export function formatValue(value: number): string {
@@ -27,6 +27,41 @@ export function formatCount(value: number): string {
     }
   }
   return String(Math.round(value));
+}
+
+export type TickUnit = 'ticks' | 'ns';
+
+/// Jobs whose times are durations, or that say how long a tick is, are counted in nanoseconds.
+export function tickUnitOf(spec: JobSpec | undefined): TickUnit {
+  if (!spec) return 'ticks';
+  const more = spec.more ?? {};
+  const isDuration = (value: unknown): boolean => {
+    if (typeof value === 'string') return /^\s*[0-9.]*[1-9][0-9.]*(e[+-]?\d+)?\s*(ns|us|µs|ms|s|min|h|[kMGT]?bit\/s|[kMGT]?B\/s)\s*$/.test(value);
+    return typeof value === 'object' && value !== null && Object.values(value).some(isDuration);
+  };
+  return spec.clock === 'real' || more.tick !== undefined || isDuration(more) ? 'ns' : 'ticks';
+}
+
+const timeUnits = [
+  [1e9, 's'],
+  [1e6, 'ms'],
+  [1e3, 'us'],
+  [1, 'ns'],
+] as const;
+
+/// "1,024 ticks" are counted, nanoseconds are told in a unit in which they are short: "2.239 s".
+export function formatTicks(ticks: number, unit: TickUnit): string {
+  if (!Number.isFinite(ticks)) return '';
+  if (unit === 'ticks') return `${ticks.toLocaleString('en')} ${Math.abs(ticks) === 1 ? 'tick' : 'ticks'}`;
+  const [size, name] = timeUnits.find(([each]) => Math.abs(ticks) >= each) ?? timeUnits[3];
+  return `${Number((ticks / size).toPrecision(6))} ${name}`.replaceAll('-', '−');
+}
+
+/// The unit for an axis that goes up to `most`, and how many ticks it has.
+export function axisUnit(most: number, unit: TickUnit): { size: number; name: string } {
+  if (unit === 'ticks') return { size: 1, name: 'ticks' };
+  const [size, name] = timeUnits.find(([each]) => most >= each) ?? timeUnits[3];
+  return { size, name };
 }
 
 /// "0.4 s", "12 s", "3 min 20 s", "2 h 05 min", "3 d 4 h"

@@ -2,12 +2,11 @@
 import { effect, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { cssColor, isDark } from '../lib/dom';
-import { formatCount, formatValue } from '../lib/format';
+import { formatTicks, formatValue } from '../lib/format';
 import { adjust, route } from '../lib/route';
-import { actionAt, drawGantt, flightAt, layoutOf, type GanttColors, type Layout, type Window } from './gantt';
-import { rowName } from './stages';
-import { inFlight, kinds } from './timeline';
-import type { RunSchedule } from './view';
+import { actionAt, drawGantt, flightAt, layoutOf, type GanttColors, type Hit, type Layout, type Window } from './gantt';
+import { inFlight, kinds, rowName, sameAction } from './timeline';
+import type { RunSchedule, Traced } from './view';
 
 function colors(): GanttColors {
   const dark = isDark();
@@ -24,26 +23,22 @@ function colors(): GanttColors {
   };
 }
 
-function windowOfAddress(makespan: number): Window {
+function windowOfAddress(end: number): Window {
   const [from, to] = (route.peek().query.zoom ?? '').split(',').map(Number);
-  return from !== undefined && to !== undefined && from < to ? { from, to } : firstLook(makespan);
-}
-
-/// A long run is shown from its start on, where single actions can be told apart.
-function firstLook(makespan: number): Window {
-  return { from: 0, to: makespan };
+  return from !== undefined && to !== undefined && from < to ? { from, to } : { from: 0, to: end };
 }
 
 export function Gantt({ run }: { run: RunSchedule }) {
-  const { timeline, summary } = run;
+  const { end, measured, planned, unit } = run;
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
-  const shown = useSignal<Window>(windowOfAddress(timeline.makespan));
+  const shown = useSignal<Window>(windowOfAddress(end));
   const width = useSignal(0);
   const under = useSignal<{ x: number; y: number; lines: string[] } | null>(null);
   const drag = useRef<{ x: number; window: Window } | null>(null);
-  const flight = useMemo(() => inFlight(timeline), [timeline]);
-  const layout = (): Layout => layoutOf(width.peek(), timeline.rows);
+  const flight = useMemo(() => inFlight(measured.timeline), [run]);
+  const plannedFlight = useMemo(() => planned && inFlight(planned.timeline), [run]);
+  const layout = (): Layout => layoutOf(width.peek(), run);
 
   useEffect(() => {
     if (!box.current) return;
@@ -85,14 +80,12 @@ export function Gantt({ run }: { run: RunSchedule }) {
     element.height = Math.round(to.height * ratio);
     element.style.height = `${to.height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const short = to.left < 50;
-    const name = (row: number) => (short ? String(row) : rowName(row, summary, timeline.rows));
-    drawGantt(context, { timeline, rows: run.rows }, shown.peek(), to, colors(), flight, name);
+    drawGantt(context, shown.peek(), to, colors(), { flight, ...(plannedFlight && { plannedFlight }), unit });
   }
 
   function rememberZoom(): void {
     const { from, to } = shown.peek();
-    const all = from <= 0 && to >= timeline.makespan;
+    const all = from <= 0 && to >= end;
     const text = all ? undefined : `${Number(from.toPrecision(9))},${Number(to.toPrecision(9))}`;
     if (route.peek().view === 'schedule' && route.peek().query.zoom !== text) adjust({ zoom: text });
   }
@@ -103,8 +96,8 @@ export function Gantt({ run }: { run: RunSchedule }) {
     return from + ((x - left) / (all - left)) * (to - from);
   };
   const limit = (from: number, to: number): void => {
-    const length = Math.min(Math.max(to - from, timeline.makespan * 1e-6), timeline.makespan);
-    const begin = Math.min(Math.max(0, from), timeline.makespan - length);
+    const length = Math.min(Math.max(to - from, end * 1e-6), end);
+    const begin = Math.min(Math.max(0, from), end - length);
     shown.value = { from: begin, to: begin + length };
   };
   const zoom = (factor: number, around?: number): void => {
@@ -117,8 +110,9 @@ export function Gantt({ run }: { run: RunSchedule }) {
     limit(from + (to - from) * part, to + (to - from) * part);
   };
   const showUnder = (x: number, y: number): void => {
-    const action = actionAt({ timeline, rows: run.rows }, shown.peek(), layout(), x, y);
-    under.value = action < 0 ? null : { x, y, lines: describe(run, action, flightAt(flight, timeAt(x))) };
+    const hit = actionAt(shown.peek(), layout(), x, y);
+    const inside = hit?.of === planned ? plannedFlight : flight;
+    under.value = hit && inside ? { x, y, lines: describe(run, hit, flightAt(inside, timeAt(x))) } : null;
   };
 
   const onKey = (event: KeyboardEvent) => {
@@ -128,7 +122,7 @@ export function Gantt({ run }: { run: RunSchedule }) {
       '+': () => zoom(0.8),
       '=': () => zoom(0.8),
       '-': () => zoom(1.25),
-      '0': () => limit(0, timeline.makespan),
+      '0': () => limit(0, end),
       Home: () => limit(0, shown.peek().to - shown.peek().from),
     };
     const action = actions[event.key];
@@ -145,10 +139,10 @@ export function Gantt({ run }: { run: RunSchedule }) {
         <button type="button" aria-label="Zoom out" onClick={() => zoom(2)}>
           −
         </button>
-        <button type="button" onClick={() => limit(0, timeline.makespan)}>
+        <button type="button" onClick={() => limit(0, end)}>
           All
         </button>
-        <button type="button" onClick={() => limit(0, Math.max(1, (timeline.makespan * 40 * timeline.rows) / timeline.count))}>
+        <button type="button" onClick={() => limit(0, Math.max(1, (end * 40 * measured.rows.length) / measured.timeline.count))}>
           Start
         </button>
         <Key />
@@ -176,7 +170,7 @@ export function Gantt({ run }: { run: RunSchedule }) {
           }}
           onPointerUp={() => (drag.current = null)}
           onPointerLeave={() => (under.value = null)}
-          onDblClick={() => limit(0, timeline.makespan)}
+          onDblClick={() => limit(0, end)}
         />
         {under.value && (
           <div class="tooltip" style={{ left: `${Math.min(under.value.x + 14, Math.max(0, width.value - 250))}px`, top: `${under.value.y + 16}px` }}>
@@ -213,20 +207,48 @@ function Key() {
   );
 }
 
-export function describe(run: RunSchedule, action: number, inside: number): string[] {
-  const { timeline, summary } = run;
-  const kind = kinds[timeline.kind[action] as number];
-  const lines = [
-    `${kind}${timeline.microbatch[action]} on ${rowName(timeline.row[action] as number, summary, timeline.rows)}` +
-      (timeline.replicas > 1 ? `, replica ${timeline.replica[action]}` : ''),
-    `${formatCount(timeline.start[action] as number)} to ${formatCount(timeline.end[action] as number)}`,
+function fromTo({ timeline }: Traced, action: number, run: RunSchedule): string {
+  return [timeline.start, timeline.end].map((times) => formatTicks(times[action] as number, run.unit)).join(' to ');
+}
+
+/// "0.31 ms later", "2 us earlier", "as planned"
+function shift(by: number, run: RunSchedule, [more, less]: [string, string]): string {
+  return by === 0 ? 'as planned' : `${formatTicks(Math.abs(by), run.unit)} ${by > 0 ? more : less}`;
+}
+
+/// What was planned of an action and what was measured, and how they differ.
+function compare(run: RunSchedule, planned: Traced, hit: Hit): string[] {
+  const { measured } = run;
+  const other = hit.of === planned ? measured : planned;
+  const same = sameAction(other.timeline, other.rows, hit.of.timeline, hit.action);
+  if (same < 0) return [`${hit.of === planned ? 'planned' : 'measured'} ${fromTo(hit.of, hit.action, run)}`, 'the other has no such action'];
+  const [plan, real] = hit.of === planned ? [hit.action, same] : [same, hit.action];
+  const by = (times: 'start' | 'end') => (measured.timeline[times][real] as number) - (planned.timeline[times][plan] as number);
+  return [
+    `planned ${fromTo(planned, plan, run)}`,
+    `measured ${fromTo(measured, real, run)}`,
+    `starts ${shift(by('start'), run, ['later', 'earlier'])}, lasts ${shift(by('end') - by('start'), run, ['longer', 'less'])}`,
   ];
-  const reading = run.readings.get(action);
+}
+
+export function describe(run: RunSchedule, hit: Hit, inside: number): string[] {
+  const { timeline } = hit.of;
+  const kind = kinds[timeline.kind[hit.action] as number];
+  const lines = [
+    `${kind}${timeline.microbatch[hit.action]} on ${rowName(timeline.row[hit.action] as number, run.shape)}` +
+      (timeline.replicas > 1 ? `, replica ${timeline.replica[hit.action]}` : ''),
+    ...(run.planned ? compare(run, run.planned, hit) : [fromTo(hit.of, hit.action, run)]),
+  ];
+  const reading = hit.of === run.measured ? run.readings.get(hit.action) : undefined;
   if (reading) {
     lines.push(`reads version ${reading.version}`);
-    if (!Number.isNaN(reading.staleness)) lines.push(`staleness at its update: ${formatValue(reading.staleness)} versions`);
+    if (!Number.isNaN(reading.staleness)) lines.push(`staleness at its update: ${versions(reading.staleness)}`);
     if (!Number.isNaN(reading.delay)) lines.push(`delay: ${formatValue(reading.delay)} updates`);
   }
   lines.push(`${inside} in flight`);
   return lines;
+}
+
+function versions(count: number): string {
+  return `${formatValue(count)} ${count === 1 ? 'version' : 'versions'}`;
 }

@@ -1,7 +1,9 @@
-// Drawing a timeline on a canvas: a lane per row, as much detail as there are pixels for.
-import { formatCount } from '../lib/format';
+// Drawing timelines on a canvas: a lane per row (of a real run two: what was planned, and below it what
+// was measured), as much detail as there are pixels for.
+import { axisUnit, formatCount, type TickUnit } from '../lib/format';
 import { linearTicks } from '../lib/ticks';
-import { firstEndingAfter, kinds, spentUntil, type RowActions, type Timeline } from './timeline';
+import { firstEndingAfter, kinds, rowName, spentUntil, type Flight, type RowActions } from './timeline';
+import type { RunSchedule, Traced } from './view';
 
 export interface GanttColors {
   forward: string;
@@ -15,37 +17,50 @@ export interface GanttColors {
   surface: string;
 }
 
-export interface Lanes {
-  timeline: Timeline;
-  rows: RowActions[];
-}
-
 export interface Window {
   from: number;
   to: number;
 }
 
+/// One row of a timeline and where it is drawn.
+export interface Lane {
+  of: Traced;
+  row: RowActions;
+  label: string;
+  y: number;
+  height: number;
+}
+
 export interface Layout {
   width: number;
   left: number;
-  top: number;
-  laneHeight: number;
-  gap: number;
+  lanes: Lane[];
   flightHeight: number;
   height: number;
 }
 
-export function layoutOf(width: number, rows: number): Layout {
-  const left = width < 560 ? 34 : 64;
-  const laneHeight = rows > 24 ? 18 : 30;
-  const gap = 6;
-  const top = 26;
-  const flightHeight = 56;
-  return { width, left, top, laneHeight, gap, flightHeight, height: top + rows * (laneHeight + gap) + flightHeight + 18 };
-}
+const top = 26;
+const laneGap = 6;
 
-export function laneTop(layout: Layout, row: number): number {
-  return layout.top + row * (layout.laneHeight + layout.gap);
+export function layoutOf(width: number, run: RunSchedule): Layout {
+  const { measured, planned, shape } = run;
+  const short = width < 560;
+  const laneHeight = measured.rows.length > 24 ? 18 : 30;
+  const planHeight = planned ? laneHeight - 10 : 0;
+  const lanes: Lane[] = [];
+  let y = top;
+  measured.rows.forEach((row, i) => {
+    const name = short ? String(i) : rowName(i, shape);
+    const plan = planned?.rows[i];
+    if (planned && plan) {
+      lanes.push({ of: planned, row: plan, label: short ? 'plan' : 'planned', y, height: planHeight });
+      y += planHeight + 2;
+    }
+    lanes.push({ of: measured, row, label: name, y, height: laneHeight });
+    y += laneHeight + laneGap;
+  });
+  const flightHeight = 56;
+  return { width, left: short ? 42 : 64, lanes, flightHeight, height: y + flightHeight + 18 };
 }
 
 function colorOf(kind: number, colors: GanttColors): string {
@@ -57,16 +72,21 @@ function shadeOf(replica: number, replicas: number): number {
   return replicas > 1 ? 1 - (0.55 * replica) / (replicas - 1) : 1;
 }
 
+/// What is drawn beside the lanes.
+export interface Surroundings {
+  flight: Flight;
+  plannedFlight?: Flight;
+  unit: TickUnit;
+}
+
 export function drawGantt(
   context: CanvasRenderingContext2D,
-  lanes: Lanes,
   shown: Window,
   layout: Layout,
   colors: GanttColors,
-  flight: { time: number[]; count: number[]; most: number },
-  rowName: (row: number) => string,
+  { flight, plannedFlight, unit }: Surroundings,
 ): void {
-  const { width, left, height } = layout;
+  const { width, left, height, lanes } = layout;
   const scale = (width - left) / (shown.to - shown.from);
   const at = (time: number) => left + (time - shown.from) * scale;
   context.clearRect(0, 0, width, height);
@@ -74,77 +94,85 @@ export function drawGantt(
   context.fillRect(0, 0, width, height);
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  drawTimes(context, shown, layout, colors, at);
-  lanes.rows.forEach((_, row) => {
-    const y = laneTop(layout, row);
+  drawTimes(context, shown, layout, colors, at, unit);
+  for (const lane of lanes) {
     context.fillStyle = colors.soft;
     context.textAlign = 'right';
-    context.fillText(rowName(row), left - 8, y + layout.laneHeight / 2);
+    context.fillText(lane.label, left - 8, lane.y + lane.height / 2);
     context.fillStyle = colors.idle;
-    context.fillRect(left, y, width - left, layout.laneHeight);
-  });
+    context.fillRect(left, lane.y, width - left, lane.height);
+  }
   context.save();
   context.beginPath();
   context.rect(left, 0, width - left, height);
   context.clip();
-  lanes.rows.forEach((actions, row) => {
-    const y = laneTop(layout, row);
-    const inSight = firstEndingAfter(lanes.timeline, actions.bars, shown.to) - firstEndingAfter(lanes.timeline, actions.bars, shown.from);
-    if (inSight > (width - left) / 2) drawShares(context, lanes.timeline, actions, shown, y, layout, colors);
-    else drawBars(context, lanes.timeline, actions.bars, shown, y, layout.laneHeight, scale, at, colors);
-    drawMarks(context, lanes.timeline, actions.marks, shown, y, layout.laneHeight, scale, at, colors);
-  });
-  drawFlight(context, flight, shown, layout, colors, at);
+  for (const lane of lanes) {
+    const { timeline } = lane.of;
+    const { bars } = lane.row;
+    const inSight = firstEndingAfter(timeline, bars, shown.to) - firstEndingAfter(timeline, bars, shown.from);
+    if (inSight > (width - left) / 2) drawShares(context, lane, shown, layout, colors);
+    else drawBars(context, lane, shown, scale, at, colors);
+    drawMarks(context, lane, shown, layout, at, colors);
+  }
+  const most = Math.max(flight.most, plannedFlight?.most ?? 0);
+  drawFlight(context, flight, most, shown, layout, at, colors.forward, null);
+  if (plannedFlight) drawFlight(context, plannedFlight, most, shown, layout, at, null, colors.soft);
+  context.fillStyle = colors.soft;
+  context.textAlign = 'left';
+  const plan = plannedFlight ? `, planned ${plannedFlight.most} (line)` : '';
+  context.fillText(`in flight, at most ${flight.most}${plan}`, left + 6, height - 6 - layout.flightHeight + 8);
   context.restore();
 }
 
-function drawTimes(context: CanvasRenderingContext2D, shown: Window, layout: Layout, colors: GanttColors, at: (time: number) => number): void {
+function drawTimes(
+  context: CanvasRenderingContext2D,
+  shown: Window,
+  layout: Layout,
+  colors: GanttColors,
+  at: (time: number) => number,
+  unit: TickUnit,
+): void {
+  const { size, name } = axisUnit(shown.to, unit);
   context.fillStyle = colors.soft;
   context.strokeStyle = colors.grid;
   context.textAlign = 'center';
-  for (const tick of linearTicks(shown.from, shown.to, Math.max(2, Math.floor(layout.width / 110)))) {
-    const x = Math.round(at(tick)) + 0.5;
+  for (const tick of linearTicks(shown.from / size, shown.to / size, Math.max(2, Math.floor(layout.width / 90)))) {
+    const x = Math.round(at(tick * size)) + 0.5;
     context.beginPath();
     context.moveTo(x, 20);
     context.lineTo(x, layout.height);
     context.stroke();
-    if (x > layout.left + 6 && x < layout.width - 18) context.fillText(formatCount(tick), x, 10);
+    // The axis is in whole ticks, or in nanoseconds as seconds and the like.
+    const text = unit === 'ticks' ? formatCount(tick) : String(tick);
+    if (x > layout.left + 6 && x < layout.width - 18) context.fillText(text, x, 10);
   }
+  context.textAlign = 'right';
+  context.fillText(name, layout.left - 8, 10);
 }
 
 /// Where single actions are narrower than pixels: how each pixel's time was spent, forwards above,
 /// backwards below, idle between.
-function drawShares(
-  context: CanvasRenderingContext2D,
-  timeline: Timeline,
-  row: RowActions,
-  shown: Window,
-  y: number,
-  layout: Layout,
-  colors: GanttColors,
-): void {
+function drawShares(context: CanvasRenderingContext2D, lane: Lane, shown: Window, layout: Layout, colors: GanttColors): void {
+  const { timeline } = lane.of;
   const pixels = layout.width - layout.left;
   const step = (shown.to - shown.from) / pixels;
-  let before = spentUntil(timeline, row, shown.from);
+  let before = spentUntil(timeline, lane.row, shown.from);
   for (let i = 0; i < pixels; ++i) {
-    const after = spentUntil(timeline, row, shown.from + (i + 1) * step);
-    const forward = ((after.forward - before.forward) / step) * layout.laneHeight;
-    const backward = ((after.busy - before.busy) / step) * layout.laneHeight - forward;
+    const after = spentUntil(timeline, lane.row, shown.from + (i + 1) * step);
+    const forward = ((after.forward - before.forward) / step) * lane.height;
+    const backward = ((after.busy - before.busy) / step) * lane.height - forward;
     context.fillStyle = colors.forward;
-    context.fillRect(layout.left + i, y, 1, forward);
+    context.fillRect(layout.left + i, lane.y, 1, forward);
     context.fillStyle = colors.backward;
-    context.fillRect(layout.left + i, y + layout.laneHeight - backward, 1, backward);
+    context.fillRect(layout.left + i, lane.y + lane.height - backward, 1, backward);
     before = after;
   }
 }
 
 function drawBars(
   context: CanvasRenderingContext2D,
-  timeline: Timeline,
-  bars: Int32Array,
+  { of: { timeline }, row: { bars }, y, height }: Lane,
   shown: Window,
-  y: number,
-  height: number,
   scale: number,
   at: (time: number) => number,
   colors: GanttColors,
@@ -157,89 +185,96 @@ function drawBars(
     if (start >= shown.to) break;
     const x = at(start);
     const width = (end - start) * scale;
-    context.globalAlpha = shadeOf(timeline.replica[action] as number, timeline.replicas);
-    context.fillStyle = colorOf(timeline.kind[action] as number, colors);
-    context.fillRect(x, y, width > 3 ? width - 1 : width, height);
+    const shade = shadeOf(timeline.replica[action] as number, timeline.replicas);
+    const kind = timeline.kind[action] as number;
+    const short = kinds[kind] === 'U' || kinds[kind] === 'SYNC';
+    context.globalAlpha = shade;
+    context.fillStyle = colorOf(kind, colors);
+    // Of a real run these take time, mostly less than a pixel.
+    if (short) context.fillRect(x, y, Math.max(width, 2.5), height);
+    else context.fillRect(x, y, width > 3 ? width - 1 : width, height);
     context.globalAlpha = 1;
     if (width >= 26 && height >= 14) {
-      context.fillStyle = '#fff';
-      if (shadeOf(timeline.replica[action] as number, timeline.replicas) < 0.7) context.fillStyle = colors.ink;
-      const text = `${kinds[timeline.kind[action] as number]}${timeline.microbatch[action]}`;
+      context.fillStyle = shade < 0.7 ? colors.ink : '#fff';
+      const text = `${kinds[kind]}${timeline.microbatch[action]}`;
       const inside = Math.max(x, at(shown.from)) + (Math.min(x + width, at(shown.to)) - Math.max(x, at(shown.from))) / 2;
       context.fillText(text, inside, y + height / 2 + 1);
     }
   }
-  context.globalAlpha = 1;
 }
 
 /// Updates are thin lines as soon as there is room between them; syncs always.
 function drawMarks(
   context: CanvasRenderingContext2D,
-  timeline: Timeline,
-  marks: Int32Array,
+  { of: { timeline }, row: { marks }, y, height }: Lane,
   shown: Window,
-  y: number,
-  height: number,
-  scale: number,
+  layout: Layout,
   at: (time: number) => number,
   colors: GanttColors,
 ): void {
-  const updates = scale > 6;
-  let lastX = -Infinity;
-  for (let i = firstEndingAfter(timeline, marks, shown.from - 1e-9 * (shown.to - shown.from)); i < marks.length; ++i) {
+  const before = shown.from - 1e-9 * (shown.to - shown.from);
+  const first = firstEndingAfter(timeline, marks, before);
+  const inSight = firstEndingAfter(timeline, marks, shown.to) - first;
+  const updates = inSight * 8 < layout.width - layout.left;
+  for (let i = first; i < marks.length; ++i) {
     const action = marks[i] as number;
     const time = timeline.start[action] as number;
     if (time > shown.to) break;
     const sync = kinds[timeline.kind[action] as number] === 'SYNC';
     if (!sync && !updates) continue;
     const x = at(time);
-    if (!sync && x - lastX < 1) continue;
-    lastX = x;
     context.fillStyle = sync ? colors.sync : colors.update;
     context.fillRect(x - (sync ? 2 : 1.5), sync ? y - 3 : y, sync ? 4 : 2.5, height + (sync ? 6 : 0));
   }
 }
 
+/// As an area, or as a line.
 function drawFlight(
   context: CanvasRenderingContext2D,
-  flight: { time: number[]; count: number[]; most: number },
+  flight: Flight,
+  most: number,
   shown: Window,
   layout: Layout,
-  colors: GanttColors,
   at: (time: number) => number,
+  fill: string | null,
+  stroke: string | null,
 ): void {
   const bottom = layout.height - 6;
   const height = layout.flightHeight - 16;
-  const y = (count: number) => bottom - (height * count) / Math.max(1, flight.most);
+  const y = (count: number) => bottom - (height * count) / Math.max(1, most);
   let i = Math.max(0, upperBound(flight.time, shown.from) - 1);
   context.beginPath();
-  context.moveTo(layout.left, bottom);
   let level = flight.count[i] ?? 0;
+  context.moveTo(layout.left, bottom);
   context.lineTo(layout.left, y(level));
-  let lastX = -1;
+  let lastX = layout.left;
   for (++i; i < flight.time.length && (flight.time[i] as number) <= shown.to; ++i) {
     const x = at(flight.time[i] as number);
     const next = flight.count[i] as number;
     // At most a few steps per pixel, so that very long timelines stay quick.
-    if (x - lastX < 0.25 && next !== 0) {
-      level = next;
-      continue;
+    if (x - lastX >= 0.25 || next === 0) {
+      context.lineTo(lastX, y(level));
+      context.lineTo(x, y(level));
+      context.lineTo(x, y(next));
+      lastX = x;
     }
-    context.lineTo(x, y(level));
-    context.lineTo(x, y(next));
     level = next;
-    lastX = x;
   }
+  context.lineTo(lastX, y(level));
   context.lineTo(layout.width, y(level));
-  context.lineTo(layout.width, bottom);
-  context.closePath();
-  context.globalAlpha = 0.35;
-  context.fillStyle = colors.forward;
-  context.fill();
-  context.globalAlpha = 1;
-  context.fillStyle = colors.soft;
-  context.textAlign = 'left';
-  context.fillText(`in flight, at most ${flight.most}`, layout.left + 6, bottom - height - 8);
+  if (fill) {
+    context.lineTo(layout.width, bottom);
+    context.closePath();
+    context.globalAlpha = 0.35;
+    context.fillStyle = fill;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+  if (stroke) {
+    context.strokeStyle = stroke;
+    context.lineWidth = 1;
+    context.stroke();
+  }
 }
 
 function upperBound(sorted: readonly number[], value: number): number {
@@ -253,16 +288,21 @@ function upperBound(sorted: readonly number[], value: number): number {
   return low;
 }
 
-export function flightAt(flight: { time: number[]; count: number[] }, time: number): number {
+export function flightAt(flight: Flight, time: number): number {
   return flight.count[upperBound(flight.time, time) - 1] ?? 0;
 }
 
-/// The action at a place of the canvas: a bar, else -1.
-export function actionAt(lanes: Lanes, shown: Window, layout: Layout, x: number, y: number): number {
-  const row = Math.floor((y - layout.top) / (layout.laneHeight + layout.gap));
-  const actions = lanes.rows[row];
-  if (!actions || x < layout.left) return -1;
+export interface Hit {
+  of: Traced;
+  action: number;
+}
+
+/// The bar at a place of the canvas.
+export function actionAt(shown: Window, layout: Layout, x: number, y: number): Hit | null {
+  const lane = layout.lanes.find((each) => y >= each.y && y <= each.y + each.height);
+  if (!lane || x < layout.left) return null;
+  const { timeline } = lane.of;
   const time = shown.from + ((x - layout.left) / (layout.width - layout.left)) * (shown.to - shown.from);
-  const action = actions.bars[firstEndingAfter(lanes.timeline, actions.bars, time)];
-  return action !== undefined && (lanes.timeline.start[action] as number) <= time ? action : -1;
+  const action = lane.row.bars[firstEndingAfter(timeline, lane.row.bars, time)];
+  return action !== undefined && (timeline.start[action] as number) <= time ? { of: lane.of, action } : null;
 }

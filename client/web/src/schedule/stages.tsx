@@ -1,19 +1,12 @@
 // What the schedule cost, row by row.
-import { formatCount, formatValue } from '../lib/format';
-import type { RunSchedule } from './view';
+import { formatCount, formatTicks, formatValue } from '../lib/format';
+import { rowName } from './timeline';
+import type { RunSchedule, Traced } from './view';
 
 export interface Summary {
-  schedule?: string;
-  stages?: number;
-  clock?: string;
-  makespan_ticks?: number;
-  planned_makespan_ticks?: number;
-  bubble?: number;
-  idle_over_ideal?: number | null;
   delay_updates?: { max?: number | null } | null;
   per_stage?: {
     stage: number;
-    busy_ticks?: number;
     staleness_versions?: { max?: number | null; steady?: { mean?: number | null } | null } | null;
     stash_microbatches_max?: number;
     stash_versions_max?: number;
@@ -25,16 +18,25 @@ function percent(part: number): string {
   return Number.isFinite(part) ? `${(100 * part).toFixed(1)} %` : '';
 }
 
+/// Of a real run with what its plan had.
+function both(measured: string, planned: string | undefined): string {
+  return planned === undefined ? measured : `${measured}, planned ${planned}`;
+}
+
+function bubbleOf({ timeline, rows }: Traced): number {
+  return 1 - rows.reduce((sum, row) => sum + row.busy, 0) / (timeline.makespan * rows.length);
+}
+
 export function StageTable({ run }: { run: RunSchedule }) {
-  const { summary, timeline, rows } = run;
-  const makespan = timeline.makespan;
-  const busy = rows.reduce((sum, row) => sum + row.busy, 0);
+  const { summary, measured, planned, shape, unit } = run;
   return (
     <>
       <dl class="totals">
-        <Fact name="Makespan" value={`${formatCount(makespan)} ${summary.clock === 'real' ? 'ns' : 'ticks'}`} />
-        {summary.planned_makespan_ticks !== undefined && <Fact name="Planned" value={formatCount(summary.planned_makespan_ticks)} />}
-        <Fact name="Bubble" value={percent(summary.bubble ?? 1 - busy / (makespan * rows.length))} />
+        <Fact
+          name="Makespan"
+          value={both(formatTicks(measured.timeline.makespan, unit), planned && formatTicks(planned.timeline.makespan, unit))}
+        />
+        <Fact name="Bubble" value={both(percent(bubbleOf(measured)), planned && percent(bubbleOf(planned)))} />
         {summary.delay_updates?.max != null && <Fact name="Largest delay" value={`${formatCount(summary.delay_updates.max)} updates`} />}
       </dl>
       <div class="scroll-x" tabIndex={0} role="region" aria-label="By stage">
@@ -44,6 +46,8 @@ export function StageTable({ run }: { run: RunSchedule }) {
               <th scope="col">Row</th>
               <th scope="col" class="number">Busy</th>
               <th scope="col" class="number">Bubble</th>
+              {planned && <th scope="col" class="number">Planned busy</th>}
+              {planned && <th scope="col" class="number">bubble</th>}
               <th scope="col" class="number">Staleness, steady</th>
               <th scope="col" class="number">at most</th>
               <th scope="col" class="number">Stash, microbatches</th>
@@ -52,14 +56,14 @@ export function StageTable({ run }: { run: RunSchedule }) {
             </tr>
           </thead>
           <tbody>
-            {rows.map((row, i) => {
-              const known = summary.per_stage?.[i];
+            {measured.rows.map((row, i) => {
+              const known = summary.per_stage?.[i % shape.stages];
               const stale = known?.staleness_versions;
               return (
                 <tr key={i}>
-                  <th scope="row">{rowName(i, summary, rows.length)}</th>
-                  <td class="number">{percent(row.busy / makespan)}</td>
-                  <td class="number">{percent(1 - row.busy / makespan)}</td>
+                  <th scope="row">{rowName(i, shape)}</th>
+                  <Shares busy={row.busy / measured.timeline.makespan} />
+                  {planned && <Shares busy={(planned.rows[i]?.busy ?? NaN) / planned.timeline.makespan} />}
                   <td class="number">{stale?.steady?.mean == null ? '' : formatValue(stale.steady.mean)}</td>
                   <td class="number">{stale?.max == null ? '' : formatValue(stale.max)}</td>
                   <td class="number">{known?.stash_microbatches_max ?? ''}</td>
@@ -71,15 +75,18 @@ export function StageTable({ run }: { run: RunSchedule }) {
           </tbody>
         </table>
       </div>
+      {shape.spread && <p class="hint">Staleness and stash are those of the stage, over all replicas.</p>}
     </>
   );
 }
 
-/// With `placement: spread` each replica has rows of its own, one behind the other.
-export function rowName(row: number, summary: Summary, rows: number): string {
-  const stages = summary.stages ?? rows;
-  if (stages >= rows) return `stage ${row}`;
-  return `${row % stages} of r${Math.floor(row / stages)}`;
+function Shares({ busy }: { busy: number }) {
+  return (
+    <>
+      <td class="number">{percent(busy)}</td>
+      <td class="number">{percent(1 - busy)}</td>
+    </>
+  );
 }
 
 function Fact({ name, value }: { name: string; value: string }) {

@@ -1,4 +1,4 @@
-// A run's timeline.csv and schedule.csv, and which weights each forward read.
+// A run's timelines and schedule.csv, and which weights each forward read.
 
 export const kinds = ['F', 'B', 'U', 'SYNC'] as const;
 export type Kind = (typeof kinds)[number];
@@ -17,7 +17,33 @@ export interface Timeline {
   makespan: number;
 }
 
-export function parseTimeline(text: string): Timeline {
+/// Which rows there are. With `placement: spread` each replica has rows of its own.
+export interface Shape {
+  stages: number;
+  replicas: number;
+  spread: boolean;
+}
+
+/// From the first line of schedule.csv.
+export function parseShape(text: string): Shape {
+  const line = text.slice(0, Math.max(0, text.indexOf('\n')));
+  const fields = new Map(line.split(' ').map((word) => word.split('=', 2) as [string, string | undefined]));
+  const stages = Number(fields.get('stages'));
+  if (!line.startsWith('# pipewright schedule') || !(stages >= 1)) throw new Error('this is no schedule.csv');
+  return { stages, replicas: Number(fields.get('replicas') ?? 1), spread: fields.get('placement') === 'spread' };
+}
+
+export function rowsOf(shape: Shape): number {
+  return shape.spread ? shape.stages * shape.replicas : shape.stages;
+}
+
+/// "stage 2", or "2 of r1": stage 2 of replica 1.
+export function rowName(row: number, shape: Shape): string {
+  if (!shape.spread) return `stage ${row}`;
+  return `${row % shape.stages} of r${Math.floor(row / shape.stages)}`;
+}
+
+export function parseTimeline(text: string, shape: Shape): Timeline {
   const lines = text.split('\n');
   if (lines[0]?.trim() !== 'stage,kind,microbatch,replica,start,end') throw new Error('this is no timeline.csv');
   const most = lines.length;
@@ -29,8 +55,8 @@ export function parseTimeline(text: string): Timeline {
     replica: new Int32Array(most),
     start: new Float64Array(most),
     end: new Float64Array(most),
-    rows: 0,
-    replicas: 1,
+    rows: rowsOf(shape),
+    replicas: shape.replicas,
     makespan: 0,
   };
   for (let i = 1; i < lines.length; ++i) {
@@ -38,16 +64,18 @@ export function parseTimeline(text: string): Timeline {
     if (line === '') continue;
     const cells = line.split(',');
     const kind = kinds.indexOf(cells[1] as Kind);
-    if (cells.length !== 6 || kind < 0) throw new Error(`timeline.csv, line ${i + 1}: '${line.slice(0, 80)}' is no action`);
+    const stage = Number(cells[0]);
+    const replica = Number(cells[3]);
+    if (cells.length !== 6 || kind < 0 || !(stage < shape.stages && replica < shape.replicas)) {
+      throw new Error(`timeline.csv, line ${i + 1}: '${line.slice(0, 80)}' is no action`);
+    }
     const at = timeline.count++;
-    timeline.row[at] = Number(cells[0]);
+    timeline.row[at] = shape.spread ? replica * shape.stages + stage : stage;
     timeline.kind[at] = kind;
     timeline.microbatch[at] = Number(cells[2]);
-    timeline.replica[at] = Number(cells[3]);
+    timeline.replica[at] = replica;
     timeline.start[at] = Number(cells[4]);
     timeline.end[at] = Number(cells[5]);
-    timeline.rows = Math.max(timeline.rows, Number(cells[0]) + 1);
-    timeline.replicas = Math.max(timeline.replicas, (timeline.replica[at] as number) + 1);
     timeline.makespan = Math.max(timeline.makespan, Number(cells[5]));
   }
   return timeline;
@@ -126,9 +154,15 @@ function countBelow(sorted: readonly number[], limit: number): number {
   return low;
 }
 
+export interface Flight {
+  time: number[];
+  count: number[];
+  most: number;
+}
+
 /// How many microbatches are inside at each time: steps (time, count), from the first start of each to
 /// its last end.
-export function inFlight(timeline: Timeline): { time: number[]; count: number[]; most: number } {
+export function inFlight(timeline: Timeline): Flight {
   const first = new Map<number, number>();
   const last = new Map<number, number>();
   for (let i = 0; i < timeline.count; ++i) {
@@ -142,7 +176,7 @@ export function inFlight(timeline: Timeline): { time: number[]; count: number[];
   }
   const changes = [...[...first.values()].map((time) => [time, 1] as const), ...[...last.values()].map((time) => [time, -1] as const)];
   changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  const steps = { time: [] as number[], count: [] as number[], most: 0 };
+  const steps: Flight = { time: [], count: [], most: 0 };
   let inside = 0;
   for (const [time, change] of changes) {
     inside += change;
@@ -154,6 +188,16 @@ export function inFlight(timeline: Timeline): { time: number[]; count: number[];
   }
   steps.most = steps.count.reduce((most, count) => Math.max(most, count), 0);
   return steps;
+}
+
+/// What a timeline has of the same action as another one; -1 of none.
+export function sameAction(timeline: Timeline, rows: readonly RowActions[], other: Timeline, action: number): number {
+  const row = rows[other.row[action] as number];
+  const same = (i: number) =>
+    timeline.kind[i] === other.kind[action] &&
+    timeline.microbatch[i] === other.microbatch[action] &&
+    timeline.replica[i] === other.replica[action];
+  return row?.bars.find(same) ?? row?.marks.find(same) ?? -1;
 }
 
 export interface RowActions {

@@ -4,42 +4,82 @@ import { useEffect } from 'preact/hooks';
 import { parseItem } from '../curves/items';
 import { jobs } from '../jobs/store';
 import { ApiError, get, getText, messageOf } from '../lib/api';
-import { formatCount, nameOf, runsOf } from '../lib/format';
+import { formatCount, nameOf, runsOf, tickUnitOf, type TickUnit } from '../lib/format';
 import { Empty } from '../lib/parts';
 import { adjust, route } from '../lib/route';
-import { isFinal, num, stateOf, type Int64 } from '../lib/wire';
+import { isFinal, num, stateOf, type Int64, type Job } from '../lib/wire';
 import { Gantt } from './chart';
 import { StageTable, type Summary } from './stages';
-import { parseReads, parseTimeline, readingsOf, rowActions, type Reading, type RowActions, type Timeline } from './timeline';
+import {
+  parseReads,
+  parseShape,
+  parseTimeline,
+  readingsOf,
+  rowActions,
+  type Reading,
+  type RowActions,
+  type Shape,
+  type Timeline,
+} from './timeline';
 
 /// What a browser can hold and go through without a pause.
 const timelineBytesMax = 40e6;
 
-export interface RunSchedule {
+/// A timeline, and its actions by row.
+export interface Traced {
   timeline: Timeline;
   rows: RowActions[];
-  readings: Map<number, Reading>;
-  summary: Summary;
 }
 
-async function load(path: string): Promise<RunSchedule> {
+export interface RunSchedule {
+  shape: Shape;
+  measured: Traced;
+  /// Of a run on the real clock.
+  planned?: Traced;
+  /// The later of the ends of both.
+  end: number;
+  readings: Map<number, Reading>;
+  summary: Summary;
+  unit: TickUnit;
+}
+
+function traced(text: string, shape: Shape): Traced {
+  const timeline = parseTimeline(text, shape);
+  return { timeline, rows: rowActions(timeline) };
+}
+
+async function load(job: number, run: number): Promise<RunSchedule> {
+  const path = `/v1/jobs/${job}/runs/${run}`;
   const { files } = await get<{ files: { name: string; bytes: Int64 }[] }>(`${path}/files`);
-  const bytes = num(files.find((file) => file.name === 'timeline.csv')?.bytes);
+  const bytesOf = (name: string) => num(files.find((file) => file.name === name)?.bytes);
+  const planBytes = bytesOf('planned_timeline.csv');
+  const hasPlan = planBytes > 0;
+  const bytes = bytesOf('timeline.csv') + (hasPlan ? planBytes : 0);
   if (!(bytes > 0)) throw new Error('this run has no timeline');
   if (bytes > timelineBytesMax) {
     throw new Error(
       `its timeline has ${formatCount(bytes / 1e6)} MB, more than a browser shows: pipewright export has it as a file, pipewright plan --format svg draws a part`,
     );
   }
-  const [timelineText, scheduleText, summaryText] = await Promise.all(
-    ['timeline.csv', 'schedule.csv', 'summary.json'].map((name) => getText(`${path}/files/${name}`)),
-  );
-  const timeline = parseTimeline(timelineText ?? '');
+  const text = (name: string) => getText(`${path}/files/${name}`);
+  const [{ spec }, measuredText, scheduleText, summaryText, planText] = await Promise.all([
+    get<Job>(`/v1/jobs/${job}`),
+    text('timeline.csv'),
+    text('schedule.csv'),
+    text('summary.json'),
+    hasPlan ? text('planned_timeline.csv') : '',
+  ]);
+  const shape = parseShape(scheduleText);
+  const measured = traced(measuredText, shape);
+  const planned = hasPlan ? traced(planText, shape) : undefined;
   return {
-    timeline,
-    rows: rowActions(timeline),
-    readings: readingsOf(timeline, parseReads(scheduleText ?? '')),
-    summary: JSON.parse(summaryText ?? '{}') as Summary,
+    shape,
+    measured,
+    ...(planned && { planned }),
+    end: Math.max(measured.timeline.makespan, planned?.timeline.makespan ?? 0),
+    readings: readingsOf(measured.timeline, parseReads(scheduleText)),
+    summary: JSON.parse(summaryText) as Summary,
+    unit: tickUnitOf(spec),
   };
 }
 
@@ -55,7 +95,7 @@ export function ScheduleView() {
   useEffect(() => {
     if (!item) return;
     let closed = false;
-    load(`/v1/jobs/${item.job}/runs/${item.run ?? 0}`)
+    load(item.job, item.run ?? 0)
       .then((run) => {
         if (closed) return;
         shown.value = { key, run };
