@@ -238,6 +238,7 @@ std::string Service::metrics_text() {
 std::string Service::not_ready() const {
   if (!closing_.empty()) return "the daemon is ending: " + closing_;
   if (!store_fault_.empty()) return "the store refuses: " + store_fault_;
+  if (!files_fault_.empty()) return "files of runs wait for space: " + files_fault_;
   if (queue_.room() == 0) return "too many jobs wait";
   return {};
 }
@@ -249,6 +250,7 @@ std::size_t Service::streams() const {
 }
 
 void Service::tick() {
+  take_waiting_files();
   if (!ended_.empty()) commit();
   put(jobs::TimePassed{});
   commit();

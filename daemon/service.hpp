@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -131,7 +132,9 @@ class Service {
   PoolList pools() const;
   std::size_t pools_attached() const { return pools_.size(); }
   /// False while more waits for the disk than should: a pool is not read from then.
-  bool has_room() const { return journal_.pending_events() < limits_.pending_events_max; }
+  bool has_room() const {
+    return files_wait_.empty() && journal_.pending_events() < limits_.pending_events_max;
+  }
   std::chrono::milliseconds heartbeat_interval() const { return limits_.queue.heartbeat_interval; }
   /// The name under which a pool of this machine will attach, for pools().
   void expect_local_pool(std::string name) { local_pool_ = std::move(name); }
@@ -182,6 +185,8 @@ class Service {
     return CheckpointFolder(files_.checkpoints({run.job, run.run}));
   }
   std::vector<std::string> checkpoint_for(RunId run) const;
+  bool take_file(PoolId pool, const RunFileChunk& frame);
+  void take_waiting_files();
 
   void remove(PoolId pool, const std::string& reason, const jobs::Input& input);
   void put(const jobs::Input& input);
@@ -218,6 +223,8 @@ class Service {
   std::vector<Waiting> submissions_;
   std::function<void()> wake_for_news_ = [] {};
   std::map<RunKey, std::string> file_faults_;
+  std::deque<std::pair<PoolId, RunFileChunk>> files_wait_;  // for space on the disk
+  std::string files_fault_;                                 // why they wait
   std::set<RunKey> checkpoint_faults_;  // something of the one under way could not be stored
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first
   std::string local_pool_;

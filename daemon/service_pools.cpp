@@ -159,15 +159,33 @@ void Service::on_run_frame(PoolId pool, const RunLog& frame) {
 }
 
 void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
+  if (!files_wait_.empty() || !take_file(pool, frame)) files_wait_.emplace_back(pool, frame);
+}
+
+/// False when it has to wait for space.
+bool Service::take_file(PoolId pool, const RunFileChunk& frame) {
   const RunKey key{frame.run.job, frame.run.run};
-  if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(key)) return;
+  if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(key)) return true;
   try {
     files_.put(frame);
+  } catch (const DiskFull& error) {
+    if (files_fault_.empty()) log_error("files of runs wait for space", {{"error", error.what()}});
+    files_fault_ = error.what();
+    return false;
   } catch (const StoreError& error) {
     log_error("file of a run cannot be stored",
               {{"job", frame.run.job}, {"run", frame.run.run}, {"error", error.what()}});
     file_faults_[key] = error.what();
   }
+  return true;
+}
+
+void Service::take_waiting_files() {
+  while (!files_wait_.empty()) {
+    if (!take_file(files_wait_.front().first, files_wait_.front().second)) return;
+    files_wait_.pop_front();
+  }
+  files_fault_.clear();
 }
 
 void Service::on_run_frame(PoolId pool, const CheckpointChunk& frame) {

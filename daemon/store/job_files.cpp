@@ -22,15 +22,21 @@ constexpr std::size_t descriptors_max = 64;
 constexpr std::size_t single_syncs_max = 12;
 
 [[noreturn]] void fail(const fs::path& path, const char* doing) {
-  throw StoreError(path.string() + ": cannot be " + doing + ": " + std::strerror(errno));
+  const int fault = errno;
+  const std::string what = path.string() + ": cannot be " + doing + ": " + std::strerror(fault);
+  if (fault == ENOSPC || fault == EDQUOT) throw DiskFull(what);
+  throw StoreError(what);
 }
 
-void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
+void write_all(int descriptor, std::string_view bytes, const fs::path& path,
+               std::uint64_t offset = 0) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    const ssize_t written =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path, "written");
     bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
   }
 }
 
@@ -87,7 +93,9 @@ void JobFiles::put(const RunFileChunk& chunk) {
                         std::to_string(part.bytes));
   }
   try {
-    write_all(part.descriptor, chunk.data, part.path);
+    write_all(part.descriptor, chunk.data, part.path, part.bytes);
+  } catch (const DiskFull&) {
+    throw;
   } catch (...) {
     drop_part({chunk.run.job, chunk.run.run});
     throw;
@@ -104,8 +112,12 @@ JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
     return at->second;
   }
   drop_part(run);
-  std::error_code ignored;  // the open below says why
-  fs::create_directories(folder(run), ignored);
+  std::error_code fault;
+  fs::create_directories(folder(run), fault);
+  if (fault) {
+    errno = fault.value();
+    fail(folder(run), "made");
+  }
   if (root_descriptor_ < 0) {
     root_descriptor_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   }

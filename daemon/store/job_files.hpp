@@ -25,7 +25,8 @@ class JobFiles {
   JobFiles(const JobFiles&) = delete;
   JobFiles& operator=(const JobFiles&) = delete;
 
-  /// Throws ProtocolError for a bad name, size or offset, StoreError when the disk refuses.
+  /// Throws ProtocolError for a bad name, size or offset, StoreError when the disk refuses;
+  /// after DiskFull the same part may be put again.
   void put(const RunFileChunk& chunk);
   /// When this returns, the files of these runs are on disk, but for those runs that it gives, with
   /// what the disk said.

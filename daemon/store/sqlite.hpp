@@ -21,6 +21,12 @@ class StoreError : public Error {
   using Error::Error;
 };
 
+/// A file cannot be written for want of space: the same may go well later.
+class DiskFull : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
 namespace sqlite {
 
 struct Blob {

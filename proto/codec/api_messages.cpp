@@ -11,6 +11,9 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+// Clang needs it said: it deduces the arguments of aggregates by itself only from version 17 on.
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 JobState state_from(int number, std::string_view message_name) {
   return wire::enum_from<JobState>(number, v1::JobState_IsValid(number), message_name, "state");

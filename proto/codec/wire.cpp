@@ -40,7 +40,7 @@ std::string binary(const pb::Message& message) {
 
 /// What protobuf would print to standard error about bytes from outside goes into our errors.
 void silence_protobuf_log() {
-  static const pb::LogHandler* const before = pb::SetLogHandler(nullptr);
+  static const auto before = pb::SetLogHandler(nullptr);
   static_cast<void>(before);
 }
 

@@ -18,8 +18,6 @@ using namespace pipewright;
 
 namespace {
 
-constexpr std::string_view token =
-    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 constexpr std::string_view a_job =
     "{\"objective\": {\"quadratic\": {\"generate\": {\"kind\": \"random\", \"examples\": 8, "
     "\"parameters\": 4}, \"batch_size\": 2}}, \"schedule\": {\"pipedream\": {\"stages\": 2, "
