@@ -90,7 +90,7 @@ check_no_mpi() {
 # Only tests without MPI and without processes: Open MPI itself leaks, which LeakSanitizer would blame
 # on us, and there all of our own memory handling is.
 check_sanitized() {
-  local labels='unit|property|golden|transport'
+  local labels='unit|property|golden|transport|fuzz'
   configure dev
   local targets
   mapfile -t targets < <(ninja -C build/dev -t targets all |

@@ -11,7 +11,6 @@ namespace pipewright {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-constexpr std::size_t code_points_max = 0x110000;
 
 std::string read_all(std::istream& in, const std::string& path) {
   static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
@@ -72,12 +71,13 @@ TokenText read_text(std::istream& in, const std::string& path) {
   }
   TokenText text;
   text.tokens.reserve(bytes.size());  // at least as many bytes as characters
-  std::vector<std::int32_t> rank(code_points_max, -1);
   for_each_character(bytes, start, path, [&](char32_t code) {
-    rank[code] = 0;
     text.tokens.push_back(static_cast<std::int32_t>(code));
   });
-  for (std::size_t code = 0; code < code_points_max; ++code) {
+  const std::int32_t largest = *std::max_element(text.tokens.begin(), text.tokens.end());
+  std::vector<std::int32_t> rank(static_cast<std::size_t>(largest) + 1, -1);
+  for (const std::int32_t token : text.tokens) rank[static_cast<std::size_t>(token)] = 0;
+  for (std::size_t code = 0; code < rank.size(); ++code) {
     if (rank[code] < 0) continue;
     rank[code] = static_cast<std::int32_t>(text.vocabulary.size());
     text.vocabulary.push_back(static_cast<char32_t>(code));

@@ -36,7 +36,7 @@ void check_job_holds(Service& service, JobId id) {
   fuzz::claim(job.has_value(), "the job is there");
   std::uint64_t sequence = 0;
   for (;;) {
-    const EventList list = service.events(id, {.from = sequence + 1});
+    const EventList list = service.events(id, {.from = sequence + 1, .kind = {}, .run = {}});
     if (list.events.empty()) break;
     for (const Event& event : list.events) {
       fuzz::claim(event.sequence == ++sequence, "events have no gap");
