@@ -66,11 +66,12 @@ constexpr std::array<std::pair<std::string_view, Series>, 7> series_choices{
      {"bound", Series::bound},
      {"gap", Series::gap},
      {"validation", Series::validation}}};
-constexpr std::array<std::pair<std::string_view, XAxis>, 4> x_choices{
+constexpr std::array<std::pair<std::string_view, XAxis>, 5> x_choices{
     {{"tick", XAxis::tick},
      {"updates", XAxis::updates},
      {"microbatch", XAxis::microbatch},
-     {"index", XAxis::index}}};
+     {"index", XAxis::index},
+     {"time", XAxis::time}}};
 constexpr std::array<std::pair<std::string_view, WireFormat>, 2> format_choices{
     {{"protobuf", WireFormat::protobuf}, {"json", WireFormat::json}}};
 
@@ -411,10 +412,10 @@ ApiAnswer Api::series(const Call& call) {
   query.buckets = number(call.uri, "buckets", query.buckets, 1, 4000);
   const bool of_loss = query.series == Series::last_stage_loss;
   if (query.x == (of_loss ? XAxis::updates : XAxis::microbatch)) {
-    throw HttpFault(400, of_loss ? "x=updates: the losses of the last stage have tick, microbatch "
-                                   "and index"
+    throw HttpFault(400, of_loss ? "x=updates: the losses of the last stage have tick, "
+                                   "microbatch, index and time"
                                  : "x=microbatch: only last_stage_loss has it; this series has "
-                                   "tick, updates and index");
+                                   "tick, updates, index and time");
   }
   if (call.run >= brief(call.job).progress.runs.total) {
     throw HttpFault(404,

@@ -26,8 +26,7 @@ PointPlace place_from(BlobReader& in, const PointPlace& relative_to) {
 
 }  // namespace
 
-void PointSummary::add(const Point& point, std::int64_t index) {
-  const PlacedValue here{{point.tick, point.updates, point.microbatch, index}, point.value};
+void PointSummary::add(const PlacedValue& here) {
   if (count == 0) {
     first = here;
     low = high = here.place;
@@ -37,12 +36,12 @@ void PointSummary::add(const Point& point, std::int64_t index) {
     high[axis] = std::max(high[axis], here.place[axis]);
   }
   last = here;
-  if (!std::isfinite(point.value)) {
+  if (!std::isfinite(here.value)) {
     ++not_finite;
   } else {
     const bool none = count == not_finite;
-    if (none || point.value < min.value) min = here;
-    if (none || point.value > max.value) max = here;
+    if (none || here.value < min.value) min = here;
+    if (none || here.value > max.value) max = here;
   }
   ++count;
 }
@@ -72,8 +71,7 @@ PointSummary decode_summary(std::string_view blob) {
   const PointPlace first = place_from(in, {});
   const double first_value = in.real();
   if (count == 1) {
-    const Point point{{}, first[0], first[1], first[2], first_value};
-    summary.add(point, first[3]);
+    summary.add({first, first_value});
     return summary;
   }
   summary.count = count;

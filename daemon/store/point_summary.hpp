@@ -11,13 +11,18 @@
 
 namespace pipewright {
 
-/// Where a point lies: [axis - 1], so by tick, updates, microbatch, index.
-using PointPlace = std::array<std::int64_t, 4>;
+/// Where a point lies: [axis - 1], so by tick, updates, microbatch, index, time.
+using PointPlace = std::array<std::int64_t, 5>;
 
 struct PlacedValue {
   PointPlace place{};
   double value = 0;
 };
+
+/// `index`: the number of the point in its series.
+inline PlacedValue placed_value(const Point& point, std::int64_t index, std::int64_t time_unix_ms) {
+  return {{point.tick, point.updates, point.microbatch, index, time_unix_ms}, point.value};
+}
 
 struct PointSummary {
   std::uint64_t count = 0;
@@ -26,8 +31,8 @@ struct PointSummary {
   PlacedValue first, last;
   PlacedValue min, max;  // of the finite values, if there are any; the first of equals
 
-  /// `index`: the number of the point in its series. Points come in their order.
-  void add(const Point& point, std::int64_t index);
+  /// Points come in their order.
+  void add(const PlacedValue& point);
 };
 
 std::string encode_summary(const PointSummary& summary);

@@ -82,4 +82,7 @@ inline constexpr const char* since_version_6 = R"(
   ALTER TABLE runs ADD COLUMN last_stage_loss REAL;
   PRAGMA user_version = 6;)";
 
+// Summaries know when their points were taken.
+inline constexpr const char* since_version_7 = "PRAGMA user_version = 7";
+
 }  // namespace pipewright

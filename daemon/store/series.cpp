@@ -50,7 +50,7 @@ void add(SeriesBucket& bucket, const PointSummary& summary, std::size_t axis) {
   bucket.not_finite = not_finite;
 }
 
-/// The points of the run's rows without summaries.
+/// The points of the run's rows without summaries, and when they were taken.
 template <class OnPoint>
 void each_head_point(sqlite::Database& database, std::uint32_t job, std::uint32_t run,
                      const OnPoint& on_point) {
@@ -61,7 +61,7 @@ void each_head_point(sqlite::Database& database, std::uint32_t job, std::uint32_
   std::uint64_t seen = 0;
   while (seen < head_points && select.step()) {
     PointReader points(select.blob(0));
-    for (; points.next(); ++seen) on_point(points.point());
+    for (; points.next(); ++seen) on_point(points.point(), points.time_unix_ms());
   }
 }
 
@@ -114,14 +114,12 @@ class StoredSeries {
 
   void read_head(sqlite::Database& database, std::uint32_t run) {
     std::int64_t index = 0;
-    each_head_point(database, job_, run, [&](const Point& point) {
-      if (point.series == series_) head_.push_back(placed(point, index++));
+    each_head_point(database, job_, run, [&](const Point& point, std::int64_t time) {
+      if (point.series == series_) head_.push_back(placed(placed_value(point, index++, time)));
     });
   }
 
-  SeriesPoint placed(const Point& point, std::int64_t index) const {
-    return {PointPlace{point.tick, point.updates, point.microbatch, index}[axis_], point.value};
-  }
+  SeriesPoint placed(const PlacedValue& value) const { return {value.place[axis_], value.value}; }
 
   void set_range(const SeriesQuery& query, SeriesData& data) const {
     std::int64_t low = std::numeric_limits<std::int64_t>::max();
@@ -158,7 +156,7 @@ class StoredSeries {
   template <class OnPoint>
   void each_point_of(const Piece& piece, const OnPoint& on_point) {
     const PlacedValue& first = piece.summary.first;
-    if (piece.summary.count == 1) return on_point(SeriesPoint{first.place[axis_], first.value});
+    if (piece.summary.count == 1) return on_point(placed(first));
     if (!row_.bind(std::int64_t{job_}, piece.sequence).step()) {
       throw StoreError("job " + std::to_string(job_) + ": its points from event " +
                        std::to_string(piece.sequence) + " on are not in the store");
@@ -166,7 +164,8 @@ class StoredSeries {
     std::int64_t index = first.place[static_cast<std::size_t>(XAxis::index) - 1];
     PointReader points(row_.blob(0));
     while (points.next()) {
-      if (points.point().series == series_) on_point(placed(points.point(), index++));
+      if (points.point().series != series_) continue;
+      on_point(placed(placed_value(points.point(), index++, points.time_unix_ms())));
     }
   }
 
@@ -227,7 +226,7 @@ std::int64_t Store::points_of_series(std::uint32_t id, std::uint32_t run, Series
     return select.integer(0) + static_cast<std::int64_t>(decode_summary(select.blob(1)).count);
   }
   std::int64_t count = 0;
-  each_head_point(database_, id, run, [&](const Point& point) {
+  each_head_point(database_, id, run, [&](const Point& point, std::int64_t) {
     if (point.series == series) ++count;
   });
   return count;
@@ -249,6 +248,7 @@ void Store::drop_summaries(std::uint32_t id, std::uint32_t run, std::int64_t seq
 
 /// Of a store that an earlier version wrote.
 void Store::summarize_all() {
+  database_.execute("DELETE FROM point_summaries");
   sqlite::Statement select(database_,
                            "SELECT job, run, last_sequence, data FROM events WHERE kind=?1"
                            " ORDER BY job, run, last_sequence");
@@ -275,7 +275,7 @@ void Store::add_summaries(std::uint32_t id, std::uint32_t run, std::uint64_t fir
     PointSummary& summary = summaries[point.series];
     const std::int64_t index =
         summary.count == 0 ? points_of_series(id, run, point.series) : summary.last.place[3] + 1;
-    summary.add(point, index);
+    summary.add(placed_value(point, index, points.time_unix_ms()));
   }
   sqlite::Statement insert(database_,
                            "INSERT INTO point_summaries(job, run, series, first_index, sequence,"

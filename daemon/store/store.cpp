@@ -122,11 +122,10 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
     if (version == 0) database_.execute(schema);
     if (version < 3) database_.execute(since_version_3);
     if (version < 4) database_.execute(since_version_4);
-    if (version < 5) {
-      database_.execute(since_version_5);
-      summarize_all();
-    }
-    database_.execute(since_version_6);
+    if (version < 5) database_.execute(since_version_5);
+    if (version < 6) database_.execute(since_version_6);
+    database_.execute(since_version_7);
+    if (version > 0) summarize_all();
     transaction.commit();
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +

@@ -10,7 +10,7 @@
 
 namespace pipewright {
 
-enum class XAxis { tick = 1, updates = 2, microbatch = 3, index = 4 };
+enum class XAxis { tick = 1, updates = 2, microbatch = 3, index = 4, time = 5 };
 
 struct SeriesPoint {
   std::int64_t x = 0;

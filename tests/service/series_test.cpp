@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/base/text.hpp"
 #include "daemon/store/journal.hpp"
@@ -39,19 +40,27 @@ std::vector<Point> long_run(std::size_t count) {
   return points;
 }
 
-std::int64_t x_of(const Point& point, std::int64_t index, XAxis x) {
-  return x == XAxis::tick      ? point.tick
+/// When the journal takes the points of one commit, of which the store has one row or several.
+std::int64_t time_of(std::size_t point, std::size_t per_commit) {
+  return 3 + 40 * static_cast<std::int64_t>(point / per_commit);
+}
+
+std::int64_t x_of(const Point& point, std::int64_t index, std::int64_t time, XAxis x) {
+  return x == XAxis::time      ? time
+         : x == XAxis::tick      ? point.tick
          : x == XAxis::updates ? point.updates
          : x == XAxis::index   ? index
                                : point.microbatch;
 }
 
 /// What docs/http.md says, literally.
-SeriesData expected(const std::vector<Point>& points, const SeriesQuery& query) {
+SeriesData expected(const std::vector<Point>& points, const SeriesQuery& query,
+                    std::size_t per_commit) {
   std::vector<SeriesPoint> all, within;
-  for (const Point& point : points) {
-    if (point.series != query.series) continue;
-    all.push_back({x_of(point, static_cast<std::int64_t>(all.size()), query.x), point.value});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].series != query.series) continue;
+    const auto index = static_cast<std::int64_t>(all.size());
+    all.push_back({x_of(points[i], index, time_of(i, per_commit), query.x), points[i].value});
   }
   const auto less = [](const SeriesPoint& a, const SeriesPoint& b) { return a.x < b.x; };
   SeriesData data{.series = query.series, .x = query.x, .points = {}, .buckets = {}};
@@ -103,6 +112,7 @@ struct SeriesTest : testing::Test {
   TemporaryFolder folder;
   std::unique_ptr<Store> store = std::make_unique<Store>(folder.path() / "pipewright.db");
   std::uint32_t job = 0;
+  std::map<std::uint32_t, std::size_t> per_commit_;  // by run
 
   /// Stores the points of run `run` of a job of three runs, so many with each commit.
   void store_points(const std::vector<Point>& points, std::uint32_t run, std::size_t per_commit) {
@@ -115,16 +125,17 @@ struct SeriesTest : testing::Test {
     running.state = JobState::running;
     running.attempt = 1;
     journal.add_run_state(running, "pool", 2);
+    per_commit_[run] = per_commit;
     for (std::size_t first = 0; first < points.size(); first += per_commit) {
       const auto begin = points.begin() + static_cast<std::ptrdiff_t>(first);
       const auto end =
           points.begin() + static_cast<std::ptrdiff_t>(std::min(first + per_commit, points.size()));
-      journal.add_points({{job, run, 1}, first, {begin, end}}, 3);
+      journal.add_points({{job, run, 1}, first, {begin, end}}, time_of(first, per_commit));
       journal.commit();
     }
   }
   void expect_exact(const std::vector<Point>& points, std::uint32_t run, SeriesQuery query) {
-    EXPECT_EQ(text_of(store->series(job, run, query)), text_of(expected(points, query)))
+    EXPECT_EQ(text_of(store->series(job, run, query)), text_of(expected(points, query, per_commit_[run])))
         << "series " << static_cast<int>(query.series) << " x " << static_cast<int>(query.x);
   }
 };
@@ -143,6 +154,8 @@ TEST_F(SeriesTest, BucketsAreExactOfLongRunsAndOfShortOnes) {
       expect_exact(points, run, {Series::objective, XAxis::updates, {}, {}, buckets});
       expect_exact(points, run, {Series::last_stage_loss, XAxis::tick, end / 3, end / 2, buckets});
       expect_exact(points, run, {Series::objective, XAxis::tick, end / 3, {}, buckets});
+      expect_exact(points, run, {Series::last_stage_loss, XAxis::time, {}, {}, buckets});
+      expect_exact(points, run, {Series::objective, XAxis::time, 43, 1003, buckets});
       expect_exact(points, run, {Series::last_stage_loss, XAxis::index, 900, 25'100, buckets});
     }
   }
@@ -154,6 +167,7 @@ TEST_F(SeriesTest, ARunThatMakesFewPointsAtATimeHasRowsOfMany) {
   for (const std::size_t buckets : {10u, 1000u}) {
     expect_exact(points, 0, {Series::last_stage_loss, XAxis::tick, {}, {}, buckets});
     expect_exact(points, 0, {Series::objective, XAxis::index, {}, {}, buckets});
+    expect_exact(points, 0, {Series::last_stage_loss, XAxis::time, {}, {}, buckets});
   }
   const EventList some = store->events(job, {.from = 11'111, .limit = 3, .kind = {}, .run = 0});
   ASSERT_EQ(some.events.size(), 3u);
@@ -239,7 +253,7 @@ TEST_F(SeriesRouteTest, ASeriesComesInBothFormsAndSaysWhereTheStreamGoesOn) {
   EXPECT_EQ(data.next_sequence, job.last_sequence + 1);
   std::vector<Point> points = some_points(0, 100);
   EXPECT_EQ(text_of(data),
-            text_of(expected(points, {Series::last_stage_loss, XAxis::microbatch, {}, {}, 10})));
+            text_of(expected(points, {Series::last_stage_loss, XAxis::microbatch, {}, {}, 10}, 1)));
   EXPECT_EQ(decode<SeriesData>(client.get(target).body, WireFormat::json).series,
             Series::objective);
 }
@@ -252,9 +266,9 @@ TEST_F(SeriesRouteTest, WhatIsNoSeriesIsRefusedWithTheReason) {
   EXPECT_EQ(client.get("/v1/jobs/1/runs/1/series").status, 404);
   for (const auto& [parameters, why] : std::vector<std::pair<std::string, std::string>>{
            {"?series=loss", "objective, last_stage_loss"},
-           {"?x=time", "tick, updates, microbatch, index"},
+           {"?x=age", "tick, updates, microbatch, index, time"},
            {"?x=microbatch", "only last_stage_loss has it"},
-           {"?series=last_stage_loss&x=updates", "have tick, microbatch and index"},
+           {"?series=last_stage_loss&x=updates", "have tick, microbatch, index and time"},
            {"?buckets=0", "from 1 to 4000"},
            {"?from=5&to=4", "from 5 to"},
            {"?from=a", "must be a whole number"},

@@ -325,7 +325,7 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 6"));
+              HasSubstr("schema 1; this one knows 7"));
 }
 
 TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {

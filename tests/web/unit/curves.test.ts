@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { csvOf } from 'page/curves/export';
 import { formatPairs, parseItem, parseItems, parsePairs } from 'page/curves/items';
-import { append, emptyLine, extended, indexBefore, lineOf, mappedX, nearestIndex, type Line } from 'page/curves/line';
-import { ascending, proportional, timeMapping } from 'page/curves/mapping';
+import { append, drawnValue, emptyLine, extended, indexBefore, joined, lineOf, mappedX, nearestIndex, type Line } from 'page/curves/line';
+import { proportional, sinceStart, storedAxis } from 'page/curves/mapping';
 import { bandOf, smoothed, studentT975 } from 'page/curves/smooth';
 import { parseSettings, smoothingWidth } from 'page/curves/settings';
+import { logTicks } from 'page/lib/ticks';
 import type { SeriesBucket, SeriesData } from 'page/lib/wire';
 
 function line(xs: number[], ys: number[]): Line {
@@ -163,12 +164,34 @@ test('updates and microbatches go side by side', () => {
   assert.equal(proportional('microbatch', 'objective', undefined).forth(7), 7);
 });
 
-test('wall time lies between the moments that are known', () => {
-  const map = timeMapping(ascending([{ tick: 100, timeMs: 6000 }, { tick: 0, timeMs: 2000 }]), 1000);
-  assert.deepEqual([0, 25, 100, 500].map(map.forth), [1, 2, 5, 5]);
-  assert.deepEqual([1, 2, 5, 9].map(map.back), [0, 25, 100, 100]);
-  assert.deepEqual(ascending([{ tick: 3, timeMs: 50 }, { tick: 9, timeMs: 50 }, { tick: 12, timeMs: 40 }]), [{ tick: 9, timeMs: 50 }]);
-  const two = timeMapping([{ tick: 5, timeMs: 1000 }, { tick: 5, timeMs: 1200 }, { tick: 9, timeMs: 2000 }], 0);
-  assert.equal(two.forth(9), 2);
-  assert.equal(two.forth(7), 1.6);
+test('wall time is that of each point, from the beginning of its run', () => {
+  const { forth, back } = sinceStart(1000);
+  assert.deepEqual([1000, 1250, 6000].map(forth), [0, 0.25, 5]);
+  assert.deepEqual([0, 0.25, 5].map(back), [1000, 1250, 6000]);
+  assert.equal(storedAxis('time', 'last_stage_loss'), 'time');
+});
+
+test('points that came together are all in the columns of a plot', () => {
+  const [xs, a, b] = joined([
+    { xs: [1, 2, 2, 2, 5], ys: [10, 9, 8, 7, null] },
+    { xs: [2, 3], ys: [4, 3] },
+  ]);
+  const no = undefined;
+  assert.deepEqual(xs, [1, 2, 2, 2, 3, 5]);
+  assert.deepEqual(a, [10, 9, 8, 7, no, null]);
+  assert.deepEqual(b, [no, 4, no, no, 3, no]);
+  assert.deepEqual(joined([]), [[]]);
+});
+
+test('marks of a log axis are there for any range', () => {
+  assert.deepEqual(logTicks(0.5, 30), [0.5, 1, 2, 5, 10, 20]);
+  assert.deepEqual(logTicks(1, 1000), [1, 10, 100, 1000]);
+  const many = logTicks(1, 1e300);
+  assert.ok(many.length >= 5 && many.length <= 12, String(many));
+});
+
+test('on a log axis a band ends at its floor, and other lines have gaps', () => {
+  assert.deepEqual([-1, 0, 0.01, 3].map((y) => drawnValue(y, true, 0.1)), [0.1, 0.1, 0.1, 3]);
+  assert.deepEqual([-1, 0, 3, NaN].map((y) => drawnValue(y, true, undefined)), [NaN, NaN, 3, NaN]);
+  assert.equal(drawnValue(-1, false, 0.1), -1);
 });

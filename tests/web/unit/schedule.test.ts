@@ -66,10 +66,11 @@ test('an action is found again in another timeline', () => {
 test('what a tick is follows from the job', () => {
   const unit = (spec: object) => tickUnitOf({ name: '', clock: 'virtual', seed: 0, ...spec } as JobSpec);
   assert.equal(unit({}), 'ticks');
-  assert.equal(unit({ more: { cost: { forward: 1 }, link: { latency: '0' }, shuffle: 'each' } }), 'ticks');
-  assert.equal(unit({ more: { cost: { forward: '250us' } } }), 'ns');
-  assert.equal(unit({ more: { link: { bandwidth: '10Gbit/s' } } }), 'ns');
+  assert.equal(unit({ cost: { forward: 1 }, link: { latency: '0ms' }, more: { shuffle: true } }), 'ticks');
+  assert.equal(unit({ cost: { forward: '250us', stragglers: [] } }), 'ns');
+  assert.equal(unit({ link: { bandwidth: '10Gbit/s' } }), 'ns');
   assert.equal(unit({ more: { tick: '1ms' } }), 'ns');
+  assert.equal(unit({ more: { sweep: { 'link.latency': [0, '5ms'] } } }), 'ns');
   assert.equal(unit({ clock: 'real' }), 'ns');
   assert.deepEqual([1, 1234567].map((ticks) => formatTicks(ticks, 'ticks')), ['1 tick', '1,234,567 ticks']);
   assert.deepEqual([0, 999, 1500, 2.5e6, 3e9].map((ns) => formatTicks(ns, 'ns')), ['0 ns', '999 ns', '1.5 us', '2.5 ms', '3 s']);
@@ -141,7 +142,7 @@ const table = JSON.stringify({
     { point: 0, swept: { lr: 0.1 }, runs: 2, objective_last: { mean: 3, low: 2, high: 4 }, tail_mean: { mean: 3.5 }, stable: true },
     { point: 1, swept: { lr: 0.2 }, runs: 2, objective_last: null, tail_mean: null, stable: false },
   ],
-  best: { by_final: { point: 0, value: 3, edges: ['lr'] }, by_tail_mean_of_stable: null },
+  best: { by_final: { point: 0, value: 3, edges: [{ key: 'lr', value: 0.1, side: 'low', values: 2 }] }, by_tail_mean_of_stable: null },
   warnings: ['on the edge'],
 });
 

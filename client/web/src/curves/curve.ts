@@ -2,13 +2,13 @@
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import { jobs, refreshJob } from '../jobs/store';
 import { get, messageOf } from '../lib/api';
-import { nameOf, runsOf } from '../lib/format';
+import { nameOf, runsOf, tickUnitOf, type TickUnit } from '../lib/format';
 import { allRuns, formatSwept, groupRuns } from '../lib/runs';
 import { isFinal, num, stateOf, type Job, type Progress, type Run, type Series, type State } from '../lib/wire';
 import type { StreamStatus } from '../lib/stream';
 import type { Item } from './items';
 import { emptyLine, mappedX, type Line, type XAxis } from './line';
-import { ascending, identity, momentsOf, proportional, storedAxis, timeMapping, type Mapping, type Moment } from './mapping';
+import { identity, proportional, sinceStart, storedAxis, type Mapping } from './mapping';
 import { bandOf, smoothed, type Band } from './smooth';
 import { SeriesSource, type Range } from './source';
 
@@ -17,7 +17,8 @@ export interface Meta {
   detail: string;
   state: State;
   message: string;
-  startedMs: number;
+  unit: TickUnit;
+  isReal: boolean;
   progress: Progress | undefined;
 }
 
@@ -39,7 +40,8 @@ export class Curve {
   readonly remark = signal('');
   private sources: SeriesSource[] = [];
   private bounds: SeriesSource[] = [];
-  private moments: Moment[] = [];
+  /// When each of its runs began.
+  private readonly startedMs = new Map<number, number>();
   private readonly sourcesChanged = signal(0);
   private closed = false;
   private timer = 0;
@@ -68,9 +70,10 @@ export class Curve {
   }
 
   look(range: Range | null): void {
-    const { back } = this.mapping();
-    const inverse = range && { from: back(range.from), to: back(range.to) };
-    for (const source of [...this.sources, ...this.bounds]) source.look(inverse);
+    for (const source of [...this.sources, ...this.bounds]) {
+      const { back } = this.mapping(source);
+      source.look(range && { from: back(range.from), to: back(range.to) });
+    }
   }
 
   points(): number {
@@ -80,8 +83,10 @@ export class Curve {
 
   /// `smoothing` is the width of the smoothing in x.
   draw(smoothing: number): Drawn {
-    const mapping = this.mapping();
-    const shown = (source: SeriesSource) => (mapping === identity ? source.line() : mappedX(source.line(), mapping.forth));
+    const shown = (source: SeriesSource) => {
+      const mapping = this.mapping(source);
+      return mapping === identity ? source.line() : mappedX(source.line(), mapping.forth);
+    };
     const lines = this.sources.map(shown);
     const bound = this.bounds[0] && shown(this.bounds[0]);
     const rest = bound && bound.xs.length > 0 ? { bound } : {};
@@ -102,18 +107,15 @@ export class Curve {
     return { ...line, faults: [{ x: line.xs[end] as number, y: line.ys[end] as number }] };
   }
 
-  private mapping(): Mapping {
+  private mapping(source: SeriesSource): Mapping {
     const meta = this.meta.value;
-    if (this.axis !== 'time') return proportional(this.axis, this.series, meta?.progress);
-    const live = this.sources[0]?.moments ?? [];
-    const startedMs = meta?.startedMs ?? 0;
-    return timeMapping(ascending([{ tick: 0, timeMs: startedMs }, ...this.moments, ...live]), startedMs);
+    if (this.axis === 'time') return sinceStart(this.startedMs.get(source.run) ?? NaN);
+    return proportional(this.axis, this.series, meta?.progress);
   }
 
   private async begin(): Promise<void> {
     try {
       const runs = await this.loadMeta();
-      if (this.axis === 'time') await this.loadMoments(runs[0] ?? 0);
       if (this.closed) return;
       const asked = storedAxis(this.axis, this.series);
       const source = (run: number, series: Series) => new SeriesSource(this.item.job, run, series, asked);
@@ -124,12 +126,6 @@ export class Curve {
       this.fault.value = messageOf(error);
       if (!this.closed) this.timer = window.setTimeout(() => void this.begin(), metaIntervalMs);
     }
-  }
-
-  private async loadMoments(run: number): Promise<void> {
-    await refreshJob(this.item.job);
-    const last = num(jobs.peek().get(this.item.job)?.last_sequence);
-    this.moments = await momentsOf(this.item.job, run, last);
   }
 
   /// The numbers of the runs that are drawn.
@@ -143,11 +139,13 @@ export class Curve {
       if (!group) throw new Error(`job ${item.job} has no point ${item.group}`);
       const used = group.runs.slice(0, bandRunsMax);
       if (used.length < group.runs.length) this.remark.value = `the first ${bandRunsMax} of ${group.runs.length} seeds`;
+      for (const run of used) this.startedMs.set(run.number, num(run.started_unix_ms));
       this.setMeta(job, used[0], `${formatSwept(group.swept)} · ${used.length} seeds`);
       this.fault.value = '';
       return used.map((run) => run.number);
     }
     const run = runsOf(job) > 1 ? await get<Run>(`/v1/jobs/${item.job}/runs/${item.run ?? 0}`) : undefined;
+    this.startedMs.set(item.run ?? 0, num((run ?? job).started_unix_ms));
     this.setMeta(job, run, run ? [`run ${run.number}`, formatSwept(run.swept ?? [])].filter(Boolean).join(' · ') : '');
     this.fault.value = '';
     return [item.run ?? 0];
@@ -161,7 +159,8 @@ export class Curve {
       detail,
       state,
       message: of.message,
-      startedMs: num(of.started_unix_ms),
+      unit: tickUnitOf(job.spec),
+      isReal: job.spec?.clock === 'real',
       progress: of.progress,
     };
     // A job of one run is followed in the list of jobs.
@@ -176,8 +175,8 @@ export class Curve {
     const meta = this.meta.peek();
     if (!job || !meta || this.item.group !== undefined || runsOf(job) > 1) return;
     const state = stateOf(job.state);
-    const startedMs = num(job.started_unix_ms);
-    if (meta.state === state && meta.message === job.message && meta.startedMs === startedMs && meta.progress === job.progress) return;
-    this.meta.value = { ...meta, state, message: job.message, startedMs, progress: job.progress };
+    this.startedMs.set(this.item.run ?? 0, num(job.started_unix_ms));
+    if (meta.state === state && meta.message === job.message && meta.progress === job.progress) return;
+    this.meta.value = { ...meta, state, message: job.message, progress: job.progress };
   }
 }

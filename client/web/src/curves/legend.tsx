@@ -2,7 +2,7 @@
 import { formatCount, formatValue } from '../lib/format';
 import { paletteSize } from '../lib/palette';
 import { StateMark } from '../lib/parts';
-import { formatRoute } from '../lib/route';
+import { formatRoute, route } from '../lib/route';
 import { isFinal } from '../lib/wire';
 import type { Entry } from './set';
 
@@ -103,6 +103,9 @@ function Standing({ entry }: { entry: Entry }) {
   if (drawn.line.xs.length === 0) {
     const ended = meta !== null && isFinal(meta.state);
     return <span class="hint">{ended ? 'it has no such series' : 'no points yet'}</span>;
+  }
+  if (route.value.query.ylog !== '0' && (drawn.raw ?? drawn.line).ys.some((y) => y <= 0)) {
+    return <span class="warning">not above 0 everywhere: the log axis leaves points out</span>;
   }
   if (curve.remark.value) return <span class="hint">{curve.remark.value}</span>;
   return null;

@@ -1,5 +1,5 @@
 // What is drawn of one series: its points in the order of x, and where it is not finite.
-import { num, type Point, type SeriesData } from '../lib/wire';
+import { num, type JobEvent, type Point, type SeriesData } from '../lib/wire';
 
 export type XAxis = 'tick' | 'updates' | 'microbatch' | 'time';
 export const xAxes: readonly XAxis[] = ['tick', 'updates', 'microbatch', 'time'];
@@ -81,11 +81,8 @@ export function extended(line: Line, points: { x: number; y: number }[]): Line {
   return line;
 }
 
-/// Those that the server knows.
-export type StoredAxis = Exclude<XAxis, 'time'>;
-
-export function xOf(point: Point, axis: StoredAxis): number {
-  return num(point[axis]);
+export function xOf(event: JobEvent, point: Point, axis: XAxis): number {
+  return num(axis === 'time' ? event.time_unix_ms : point[axis]);
 }
 
 /// A copy with other values of x.
@@ -121,4 +118,35 @@ export function indexBefore(xs: readonly number[], x: number): number {
     else high = middle;
   }
   return low - 1;
+}
+
+/// What is drawn for a value: NaN for nothing. A log axis has no place for what is not above zero, and
+/// nothing of a line with a floor goes below that.
+export function drawnValue(y: number, yLog: boolean, floor: number | undefined): number {
+  if (!yLog) return y;
+  if (floor !== undefined) return Math.max(y, floor);
+  return y > 0 ? y : NaN;
+}
+
+/// The columns of a plot: all x of all lines in one list, and for each line its values there, undefined
+/// where it has none and null where nothing is drawn. An x that a line has several times (points that
+/// came together) is as often in the list, so that none of its values is lost.
+export function joined(lines: readonly { xs: readonly number[]; ys: readonly (number | null)[] }[]): [number[], ...(number | null | undefined)[][]] {
+  const xs: number[] = [];
+  const columns = lines.map((): (number | null | undefined)[] => []);
+  const at = lines.map(() => 0);
+  for (;;) {
+    const x = lines.reduce((least, line, i) => Math.min(least, line.xs[at[i] as number] ?? Infinity), Infinity);
+    if (x === Infinity) return [xs, ...columns];
+    const begin = xs.length;
+    lines.forEach((line, i) => {
+      const column = columns[i] as (number | null | undefined)[];
+      for (; line.xs[at[i] as number] === x; at[i] = (at[i] as number) + 1) {
+        column.push(line.ys[at[i] as number]);
+        if (column.length > xs.length) xs.push(x);
+      }
+    });
+    if (xs.length === begin) throw new Error('an x that is no number');
+    for (const column of columns) while (column.length < xs.length) column.push(undefined);
+  }
 }

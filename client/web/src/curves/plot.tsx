@@ -5,7 +5,8 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { cssColor, isDark } from '../lib/dom';
 import { formatCount, formatValue } from '../lib/format';
-import { nearestIndex } from './line';
+import { logTicks } from '../lib/ticks';
+import { drawnValue, joined, nearestIndex } from './line';
 import type { Range } from './source';
 
 export interface PlotLine {
@@ -22,7 +23,7 @@ export interface PlotLine {
   faults: { x: number; y: number }[];
   /// The area between this line and the one with that key is filled.
   fillTo?: string;
-  /// On a log axis an edge of a band that is not above zero is drawn there.
+  /// On a log axis no edge of a band is drawn below it: one may be at zero or near it.
   floor?: number;
 }
 
@@ -32,6 +33,8 @@ export interface PlotSetup {
   xLog: boolean;
   yLog: boolean;
   formatX: (x: number) => string;
+  /// In full, for the tooltip.
+  tellX: (x: number) => string;
 }
 
 interface Props {
@@ -44,11 +47,6 @@ interface Props {
 /// Frames drawn, for whoever wants to know how smooth it is.
 export const framesDrawn = signal(0);
 
-/// What is drawn for a value: NaN for nothing.
-export function drawnValue(line: PlotLine, y: number, yLog: boolean): number {
-  return yLog && y <= 0 ? (line.floor ?? NaN) : y;
-}
-
 function aligned(lines: PlotLine[], setup: PlotSetup): uPlot.AlignedData {
   if (lines.length === 0) return [[]];
   const tables = lines.map((line) => {
@@ -56,13 +54,13 @@ function aligned(lines: PlotLine[], setup: PlotSetup): uPlot.AlignedData {
     const ys: (number | null)[] = [];
     line.xs.forEach((x, i) => {
       if (setup.xLog && x <= 0) return;
-      const y = drawnValue(line, line.ys[i] as number, setup.yLog);
+      const y = drawnValue(line.ys[i] as number, setup.yLog, line.floor);
       xs.push(x);
       ys.push(Number.isNaN(y) ? null : y);
     });
-    return [xs, ys] as uPlot.AlignedData;
+    return { xs, ys };
   });
-  return uPlot.join(tables);
+  return joined(tables) as uPlot.AlignedData;
 }
 
 function axisStyle(): Pick<uPlot.Axis, 'stroke' | 'grid' | 'ticks' | 'font' | 'labelFont'> {
@@ -70,6 +68,18 @@ function axisStyle(): Pick<uPlot.Axis, 'stroke' | 'grid' | 'ticks' | 'font' | 'l
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
   return { stroke: cssColor('--ink-soft'), grid, ticks: grid, font, labelFont: font };
 }
+
+/// A little room around the values; uPlot's own range goes to the next power of ten.
+function logRange(_plot: uPlot, min: number | null, max: number | null): [number, number] {
+  if (min === null || max === null) return [1, 10];
+  return [min / 1.15, Math.min(max * 1.15, Number.MAX_VALUE)];
+}
+
+/// uPlot's own marks of a log axis are none at all over a hundred powers of ten.
+const logAxis: Pick<uPlot.Axis, 'splits' | 'filter'> = {
+  splits: (_plot, _axis, min, max) => logTicks(min, max),
+  filter: (_plot, splits) => splits,
+};
 
 function shapeOf(lines: PlotLine[], setup: PlotSetup): string {
   const styles = lines.map((line) => [line.key, line.color, line.dash, line.width, line.alpha, line.fillTo]);
@@ -204,7 +214,7 @@ class Controller {
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, focus: { prox: 24 } },
       scales: {
         x: { time: false, distr: setup.xLog ? 3 : 1, range: () => this.fullOrZoomed() },
-        y: { distr: setup.yLog ? 3 : 1 },
+        y: setup.yLog ? { distr: 3, range: logRange } : {},
       },
       series: [
         {},
@@ -221,7 +231,7 @@ class Controller {
       bands,
       axes: [
         { ...style, label: setup.xLabel, labelSize: 22, size: 34, values: (_, splits) => splits.map((x) => (x === null ? '' : setup.formatX(x))) },
-        { ...style, label: setup.yLabel, labelSize: 22, size: 64, values: (_, splits) => splits.map((y) => (y === null ? '' : formatValue(y))) },
+        { ...style, ...(setup.yLog && logAxis), label: setup.yLabel, labelSize: 22, size: 64, values: (_, splits) => splits.map((y) => (y === null ? '' : formatValue(y))) },
       ],
       hooks: {
         draw: [(plot) => (drawFaults(plot, this.lines), framesDrawn.value++)],
@@ -282,7 +292,7 @@ class Controller {
     element.append(sign, name, value);
     if (row.x !== nearest.x) {
       const at = document.createElement('small');
-      at.textContent = `at ${this.setup.formatX(row.x)}`;
+      at.textContent = `at ${this.setup.tellX(row.x)}`;
       element.append(at);
     }
     return element;
@@ -292,7 +302,7 @@ class Controller {
 function tooltipHead(setup: PlotSetup, x: number): HTMLElement {
   const head = document.createElement('div');
   head.className = 'head';
-  head.textContent = `${setup.xLabel} ${Number.isInteger(x) ? x.toLocaleString('en') : setup.formatX(x)}`;
+  head.textContent = `${setup.xLabel} ${setup.tellX(x)}`;
   return head;
 }
 
@@ -364,6 +374,10 @@ export function Plot({ lines, setup, range, label }: Props) {
       <div class="tooltip" ref={tooltip} hidden />
     </div>
   );
+}
+
+export function tellNumber(x: number): string {
+  return Number.isInteger(x) ? x.toLocaleString('en') : formatValue(x);
 }
 
 export function formatTick(x: number): string {

@@ -2,10 +2,11 @@
 import { computed, effect, signal, type ReadonlySignal } from '@preact/signals';
 import { jobs } from '../jobs/store';
 import { isDark } from '../lib/dom';
+import { formatTicks } from '../lib/format';
 import { colorOf, dashOf } from '../lib/palette';
 import { Curve, type Drawn } from './curve';
 import { axisTitles, seriesTitles, smoothingWidth, type Settings } from './settings';
-import { formatTick, type PlotLine, type PlotSetup } from './plot';
+import { formatTick, tellNumber, type PlotLine, type PlotSetup } from './plot';
 import type { Line } from './line';
 import type { Range } from './source';
 
@@ -21,14 +22,30 @@ export interface Entry {
   drawn: Drawn;
 }
 
-export function setupOf(settings: Settings): PlotSetup {
-  return {
-    xLabel: axisTitles[settings.axis],
+/// What the time of the runs is: one unit for all, or both named.
+function timeLabel(entries: readonly Entry[]): { label: string; inNs: boolean } {
+  const metas = entries.map((entry) => entry.curve.meta.value).filter((meta) => meta !== null);
+  const real = metas.filter((meta) => meta.isReal).length;
+  const title = real === 0 ? 'Simulated time' : real === metas.length ? 'Measured time' : 'Simulated or measured time';
+  const ns = metas.filter((meta) => meta.unit === 'ns').length;
+  if (ns > 0 && ns === metas.length) return { label: title, inNs: true };
+  return { label: `${title} (${ns > 0 ? 'ticks, or ns' : 'ticks'})`, inNs: false };
+}
+
+export function setupOf(settings: Settings, entries: readonly Entry[]): PlotSetup {
+  const { axis } = settings;
+  const setup = {
+    xLabel: axis === 'time' ? 'Wall time (s, when points came)' : axisTitles[axis],
     yLabel: seriesTitles[settings.series],
     xLog: settings.xLog,
     yLog: settings.yLog,
     formatX: formatTick,
+    tellX: tellNumber,
   };
+  if (axis !== 'tick') return setup;
+  const { label, inNs } = timeLabel(entries);
+  const inUnits = (x: number) => formatTicks(x, 'ns');
+  return { ...setup, xLabel: label, ...(inNs && { formatX: inUnits, tellX: inUnits }) };
 }
 
 function lengthOf(line: Line): number {

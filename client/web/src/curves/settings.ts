@@ -29,10 +29,10 @@ export const seriesTitles: Record<Series, string> = {
 };
 
 export const axisTitles: Record<XAxis, string> = {
-  tick: 'Simulated time (ticks)',
+  tick: 'Simulated time',
   updates: 'Block updates',
   microbatch: 'Microbatches',
-  time: 'Wall time (s)',
+  time: 'Wall time',
 };
 
 export function parseSettings(query: Record<string, string>): Settings {

@@ -4,8 +4,7 @@ import { signal } from '@preact/signals';
 import { ApiError, get, messageOf } from '../lib/api';
 import { num, seriesOf, type Job, type JobEvent, type Series, type SeriesData } from '../lib/wire';
 import { join, type FeedUser, type Subscription } from './feed';
-import { emptyLine, extended, lineOf, xOf, type Line, type StoredAxis } from './line';
-import type { Moment } from './mapping';
+import { emptyLine, extended, lineOf, xOf, type Line, type XAxis } from './line';
 
 const bucketsMax = 1500;
 /// So many live points are kept as they came; then the whole is asked for anew.
@@ -28,8 +27,6 @@ export class SeriesSource implements FeedUser {
   readonly version = signal(0);
   readonly fault = signal('');
   readonly loading = signal(true);
-  /// When the live points came.
-  readonly moments: Moment[] = [];
   private overview: SeriesData | null = null;
   private detail: { range: Range; data: SeriesData } | null = null;
   private wanted: Range | null = null;
@@ -43,7 +40,7 @@ export class SeriesSource implements FeedUser {
     readonly job: number,
     readonly run: number,
     readonly series: Series,
-    readonly axis: StoredAxis,
+    readonly axis: XAxis,
   ) {
     this.subscription = join(job, this);
     void this.load();
@@ -99,9 +96,7 @@ export class SeriesSource implements FeedUser {
       const sequence = num(event.sequence);
       const last = this.tail[this.tail.length - 1];
       if (sequence < after || (last && sequence <= last.sequence)) continue;
-      this.tail.push({ sequence, x: xOf(point, this.axis), y: num(point.value) });
-      const timeMs = num(event.time_unix_ms);
-      if (this.moments[this.moments.length - 1]?.timeMs !== timeMs) this.moments.push({ tick: num(point.tick), timeMs });
+      this.tail.push({ sequence, x: xOf(event, point, this.axis), y: num(point.value) });
       news = true;
     }
     if (!news) return;

@@ -1,7 +1,8 @@
 // The plot as a figure of its own: an SVG, on white, with a legend. A PNG is made from it.
 import { formatValue } from '../lib/format';
 import { linearTicks, logTicks } from '../lib/ticks';
-import { drawnValue, type PlotLine, type PlotSetup } from './plot';
+import { drawnValue } from './line';
+import type { PlotLine, PlotSetup } from './plot';
 
 export interface Figure {
   lines: readonly PlotLine[];
@@ -36,7 +37,7 @@ function pathOf(line: PlotLine, figure: Figure, x: Scale, y: Scale): string {
   let path = '';
   let pen = 'M';
   line.xs.forEach((at, i) => {
-    const value = drawnValue(line, line.ys[i] as number, figure.setup.yLog);
+    const value = drawnValue(line.ys[i] as number, figure.setup.yLog, line.floor);
     if (Number.isNaN(value) || (figure.setup.xLog && at <= 0)) {
       pen = 'M';
       return;
@@ -52,6 +53,14 @@ function areaOf(line: PlotLine, other: PlotLine, figure: Figure, x: Scale, y: Sc
   const forth = pathOf(line, figure, x, y);
   const back = pathOf({ ...other, xs: [...other.xs].reverse(), ys: [...other.ys].reverse() }, figure, x, y);
   return forth && back ? `<path d="${forth}${back.replace(/^M/, 'L')}Z" fill="${line.color}" fill-opacity=".18"/>` : '';
+}
+
+/// Where a line stops being finite, at its last finite value.
+function crossOf(fault: { x: number; y: number }, line: PlotLine, { setup, x: [from, to], y: [low, high] }: Figure, x: Scale, y: Scale): string {
+  if (fault.x < from || fault.x > to || (setup.xLog && fault.x <= 0)) return '';
+  const value = Math.min(Math.max(Number.isFinite(fault.y) ? fault.y : high, low), high);
+  const at = `${number(x(fault.x))} ${number(Math.min(Math.max(y(value), margin.top + 5), plotHeight - margin.bottom - 5))}`;
+  return `<path d="M${at}m-5 -5l10 10m0 -10l-10 10" fill="none" stroke="${line.color}" stroke-width="2"/>`;
 }
 
 export function svgOf(figure: Figure): string {
@@ -93,6 +102,7 @@ export function svgOf(figure: Figure): string {
         `<path d="${pathOf(line, figure, x, y)}" fill="none" stroke="${line.color}" stroke-width="${line.width}" ` +
         `stroke-opacity="${line.alpha}" stroke-linejoin="round"${line.dash.length > 0 ? ` stroke-dasharray="${line.dash.join(' ')}"` : ''}/>`,
     ),
+    ...named.flatMap((line) => line.faults.map((fault) => crossOf(fault, line, figure, x, y))),
     `</g>`,
     ...named.map((line, i) => {
       const at = plotHeight + 10 + legendRow * i;

@@ -11,7 +11,7 @@ import { csvOf } from './export';
 import { formatPairs, parseItem } from './items';
 import { Legend, type LegendActions } from './legend';
 import { xAxes, type XAxis } from './line';
-import { Plot, type PlotLine } from './plot';
+import { Plot, type PlotLine, type PlotSetup } from './plot';
 import { CurveSet, setupOf } from './set';
 import { axisTitles, formatRange, parseSettings, seriesTitles, type Settings } from './settings';
 import type { Range } from './source';
@@ -26,15 +26,16 @@ export function CurvesView() {
   const entries = set.entries.value;
   const now = settings.value;
   if (now.items.length === 0) return <NothingChosen />;
+  const setup = setupOf(now, entries);
   return (
     <div class="curves">
       <h1 class="visually-hidden">Curves</h1>
-      <CurveControls settings={now} range={range} lines={set.lines} />
+      <CurveControls settings={now} setup={setup} range={range} lines={set.lines} />
       <div class="curves-body">
         <div class="plot-column">
           <Plot
             lines={set.lines as Signal<PlotLine[]>}
-            setup={setupOf(now)}
+            setup={setup}
             range={range}
             label="Plot. Arrow keys pan, plus and minus zoom, 0 shows all"
           />
@@ -96,11 +97,12 @@ function actionsOf(settings: Settings): LegendActions {
 
 interface ControlProps {
   settings: Settings;
+  setup: PlotSetup;
   range: Signal<Range | null>;
   lines: CurveSet['lines'];
 }
 
-function CurveControls({ settings, range, lines }: ControlProps) {
+function CurveControls({ settings, setup, range, lines }: ControlProps) {
   const changeAxis = (axis: XAxis) => {
     range.value = null;  // it was in another unit
     adjust({ x: axis === 'tick' ? undefined : axis, zoom: undefined });
@@ -149,12 +151,12 @@ function CurveControls({ settings, range, lines }: ControlProps) {
         />
       </label>
       <span class="spring" />
-      <Exports settings={settings} range={range} lines={lines} />
+      <Exports settings={settings} setup={setup} range={range} lines={lines} />
     </div>
   );
 }
 
-function figureOf({ settings, range, lines }: ControlProps): Figure | null {
+function figureOf({ settings, setup, range, lines }: ControlProps): Figure | null {
   const shown = lines.peek();
   const { xLog, yLog } = settings;
   const zoomed = range.peek();
@@ -171,7 +173,7 @@ function figureOf({ settings, range, lines }: ControlProps): Figure | null {
   if (!(xMin <= xMax)) return null;
   const room = yLog ? 1 : (yMax - yMin) * 0.04 || 1;
   const y: [number, number] = yLog ? [yMin / 1.15, yMax * 1.15] : [yMin - room, yMax + room];
-  return { lines: shown, setup: setupOf(settings), x: zoomed ? [zoomed.from, zoomed.to] : [xMin, xMax], y };
+  return { lines: shown, setup, x: zoomed ? [zoomed.from, zoomed.to] : [xMin, xMax], y };
 }
 
 function Exports(props: ControlProps) {

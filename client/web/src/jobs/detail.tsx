@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get, messageOf } from '../lib/api';
 import { now } from '../lib/dom';
-import { formatCount, formatDuration, formatValue, nameOf, runsOf } from '../lib/format';
+import { formatCount, formatDuration, formatTicks, formatValue, nameOf, runsOf, tickUnitOf } from '../lib/format';
 import { StateMark } from '../lib/parts';
 import { adjust, formatRoute } from '../lib/route';
 import { isFinal, num, stateOf, type EventList, type Job } from '../lib/wire';
@@ -60,6 +60,7 @@ export function JobDetail({ job }: { job: Job }) {
 function Facts({ job }: { job: Job }) {
   const started = num(job.started_unix_ms);
   const ended = num(job.ended_unix_ms);
+  const unit = tickUnitOf(job.spec);
   const facts: [string, string][] = [
     ['Submitted', new Date(num(job.submitted_unix_ms)).toLocaleString()],
     ['By', job.user ?? ''],
@@ -69,7 +70,7 @@ function Facts({ job }: { job: Job }) {
     ['Latest', job.objective_last === undefined ? '' : formatValue(num(job.objective_last))],
     ['Best', job.objective_best === undefined ? '' : formatValue(num(job.objective_best))],
     ['Updates', job.progress ? `${formatCount(num(job.progress.updates_done))} of ${formatCount(num(job.progress.updates_total))}` : ''],
-    ['Ticks', job.progress ? `${formatCount(num(job.progress.ticks_done))} of ${formatCount(num(job.progress.ticks_total))}` : ''],
+    ['Time', job.progress && num(job.progress.ticks_total) > 0 ? `${formatTicks(num(job.progress.ticks_done), unit)} of ${formatTicks(num(job.progress.ticks_total), unit)}` : ''],
   ];
   return (
     <dl class="facts">

@@ -34,12 +34,11 @@ export type TickUnit = 'ticks' | 'ns';
 /// Jobs whose times are durations, or that say how long a tick is, are counted in nanoseconds.
 export function tickUnitOf(spec: JobSpec | undefined): TickUnit {
   if (!spec) return 'ticks';
-  const more = spec.more ?? {};
   const isDuration = (value: unknown): boolean => {
     if (typeof value === 'string') return /^\s*[0-9.]*[1-9][0-9.]*(e[+-]?\d+)?\s*(ns|us|µs|ms|s|min|h|[kMGT]?bit\/s|[kMGT]?B\/s)\s*$/.test(value);
     return typeof value === 'object' && value !== null && Object.values(value).some(isDuration);
   };
-  return spec.clock === 'real' || more.tick !== undefined || isDuration(more) ? 'ns' : 'ticks';
+  return spec.clock === 'real' || spec.more?.tick !== undefined || [spec.cost, spec.link, spec.observe, spec.more].some(isDuration) ? 'ns' : 'ticks';
 }
 
 const timeUnits = [

@@ -11,7 +11,7 @@ export function linearTicks(min: number, max: number, count: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-/// Powers of ten; where there are less than two, also their doubles and fives.
+/// Powers of ten; where there are less than four, also their doubles and fives.
 export function logTicks(min: number, max: number): number[] {
   const ticks = (factors: number[]) => {
     const out: number[] = [];
@@ -24,7 +24,7 @@ export function logTicks(min: number, max: number): number[] {
     return out;
   };
   const powers = ticks([1]);
-  if (powers.length >= 2) {
+  if (powers.length >= 4) {
     const every = Math.ceil(powers.length / 9);
     return powers.filter((_, i) => i % every === 0);
   }

@@ -31,6 +31,9 @@ export interface JobSpec {
   objective?: Plugin;
   schedule?: Plugin;
   optimizer?: Plugin;
+  cost?: Record<string, unknown>;
+  link?: Record<string, unknown>;
+  observe?: Record<string, unknown>;
   clock: string;
   seed: Int64;
   more?: Record<string, unknown>;

@@ -2,7 +2,7 @@
 // was measured), as much detail as there are pixels for.
 import { axisUnit, formatCount, type TickUnit } from '../lib/format';
 import { linearTicks } from '../lib/ticks';
-import { firstEndingAfter, kinds, rowName, spentUntil, type Flight, type RowActions } from './timeline';
+import { firstEndingAfter, kinds, rowName, spentUntil, type Flight, type RowActions, type Timeline } from './timeline';
 import type { RunSchedule, Traced } from './view';
 
 export interface GanttColors {
@@ -112,7 +112,7 @@ export function drawGantt(
     const inSight = firstEndingAfter(timeline, bars, shown.to) - firstEndingAfter(timeline, bars, shown.from);
     if (inSight > (width - left) / 2) drawShares(context, lane, shown, layout, colors);
     else drawBars(context, lane, shown, scale, at, colors);
-    drawMarks(context, lane, shown, layout, at, colors);
+    drawMarks(context, lane, shown, at, colors);
   }
   const most = Math.max(flight.most, plannedFlight?.most ?? 0);
   drawFlight(context, flight, most, shown, layout, at, colors.forward, null);
@@ -178,7 +178,9 @@ function drawBars(
   colors: GanttColors,
 ): void {
   context.textAlign = 'center';
-  for (let i = firstEndingAfter(timeline, bars, shown.from); i < bars.length; ++i) {
+  const first = firstEndingAfter(timeline, bars, shown.from);
+  const roomy = isRoomy(timeline, bars, first, firstEndingAfter(timeline, bars, shown.to), at);
+  for (let i = first; i < bars.length; ++i) {
     const action = bars[i] as number;
     const start = timeline.start[action] as number;
     const end = timeline.end[action] as number;
@@ -191,7 +193,7 @@ function drawBars(
     context.globalAlpha = shade;
     context.fillStyle = colorOf(kind, colors);
     // Of a real run these take time, mostly less than a pixel.
-    if (short) context.fillRect(x, y, Math.max(width, 2.5), height);
+    if (short && roomy) context.fillRect(x, y, Math.max(width, 2.5), height);
     else context.fillRect(x, y, width > 3 ? width - 1 : width, height);
     context.globalAlpha = 1;
     if (width >= 26 && height >= 14) {
@@ -203,19 +205,23 @@ function drawBars(
   }
 }
 
+/// Whether there are some 8 pixels for each action of list[first .. end).
+function isRoomy(timeline: Timeline, list: Int32Array, first: number, end: number, at: (time: number) => number): boolean {
+  if (end - first < 2) return true;
+  return at(timeline.start[list[end - 1] as number] as number) - at(timeline.start[list[first] as number] as number) > 8 * (end - first);
+}
+
 /// Updates are thin lines as soon as there is room between them; syncs always.
 function drawMarks(
   context: CanvasRenderingContext2D,
   { of: { timeline }, row: { marks }, y, height }: Lane,
   shown: Window,
-  layout: Layout,
   at: (time: number) => number,
   colors: GanttColors,
 ): void {
   const before = shown.from - 1e-9 * (shown.to - shown.from);
   const first = firstEndingAfter(timeline, marks, before);
-  const inSight = firstEndingAfter(timeline, marks, shown.to) - first;
-  const updates = inSight * 8 < layout.width - layout.left;
+  const updates = isRoomy(timeline, marks, first, firstEndingAfter(timeline, marks, shown.to), at);
   for (let i = first; i < marks.length; ++i) {
     const action = marks[i] as number;
     const time = timeline.start[action] as number;

@@ -37,7 +37,7 @@ export function StageTable({ run }: { run: RunSchedule }) {
           value={both(formatTicks(measured.timeline.makespan, unit), planned && formatTicks(planned.timeline.makespan, unit))}
         />
         <Fact name="Bubble" value={both(percent(bubbleOf(measured)), planned && percent(bubbleOf(planned)))} />
-        {summary.delay_updates?.max != null && <Fact name="Largest delay" value={`${formatCount(summary.delay_updates.max)} updates`} />}
+        {summary.delay_updates?.max != null && <Fact name="Largest delay" value={`${formatCount(summary.delay_updates.max)} ${summary.delay_updates.max === 1 ? 'update' : 'updates'}`} />}
       </dl>
       <div class="scroll-x" tabIndex={0} role="region" aria-label="By stage">
         <table>

@@ -41,7 +41,7 @@ function widened(min: number, max: number, log: boolean): [number, number] {
 export function SweepPlot({ job, sweep, xKey, xLog, yLog, yLabel, width }: SweepPlotProps) {
   const xOf = (point: SweepPoint) => num(point.swept[xKey] as number);
   const usable = (value: number) => Number.isFinite(value) && (!yLog || value > 0);
-  const points = sweep.points.filter((point) => !xLog || xOf(point) > 0);
+  const { points } = sweep;
   const drawn = points.filter((point) => usable(point.value));
   if (drawn.length === 0) return <p class="hint">No point of the sweep has all its runs yet.</p>;
   const xs = points.map(xOf);
@@ -77,17 +77,26 @@ export function SweepPlot({ job, sweep, xKey, xLog, yLog, yLabel, width }: Sweep
                   </a>
                 </g>
               ) : (
-                <text key={point.index} x={x(xOf(point))} y={margin.top - 8 - 0} text-anchor="middle" fill={color} class="fault-mark">
-                  <title>{`${line.label} ${shortPath(xKey)} ${xOf(point)}: ${point.outcome}`}</title>
-                  {point.outcome === 'open' ? '·' : '✕'}
-                </text>
+                <Missing key={point.index} point={point} x={x(xOf(point))} color={color} what={`${line.label} ${shortPath(xKey)} ${xOf(point)}`} />
               ),
             )}
           </g>
         );
       })}
-      <BestMark sweep={sweep} x={x} y={y} xOf={xOf} usable={usable} width={width} xKey={xKey} />
+      <BestMark sweep={sweep} x={x} y={y} xOf={xOf} usable={usable} width={width} />
     </svg>
+  );
+}
+
+/// A point without a value stands at the top; one that a log axis has no place for at the bottom.
+function Missing({ point, x, color, what }: { point: SweepPoint; x: number; color: string; what: string }) {
+  const below = Number.isFinite(point.value);
+  const sign = below ? '▾' : point.outcome === 'open' ? '·' : '✕';
+  return (
+    <text x={x} y={below ? height - margin.bottom - 3 : margin.top - 8} text-anchor="middle" fill={color} class="fault-mark">
+      <title>{`${what}: ${below ? `${formatValue(point.value)}, not above zero` : point.outcome}`}</title>
+      {sign}
+    </text>
   );
 }
 
@@ -98,22 +107,25 @@ interface MarkProps {
   xOf: (point: SweepPoint) => number;
   usable: (value: number) => boolean;
   width: number;
-  xKey: string;
 }
 
-function BestMark({ sweep, x, y, xOf, usable, width, xKey }: MarkProps) {
+function BestMark({ sweep, x, y, xOf, usable, width }: MarkProps) {
   const point = sweep.points.find((each) => each.index === sweep.best?.point);
   if (!point || !usable(point.value)) return null;
   const at = [x(xOf(point)), y(point.value)] as const;
-  const onEdge = sweep.best?.edges.includes(xKey);
-  const left = at[0] > width * 0.7;
+  const edges = (sweep.best?.edges ?? []).map(shortPath).join(', ');
+  const left = at[0] > width * 0.6;
   return (
     <g class="best">
       <circle cx={at[0]} cy={at[1]} r="10" fill="none" stroke="currentColor" stroke-width="2" />
-      <text x={at[0] + (left ? -16 : 16)} y={at[1] - 8} text-anchor={left ? 'end' : 'start'}>
+      <text x={at[0] + (left ? -16 : 16)} y={at[1] + 16} text-anchor={left ? 'end' : 'start'}>
         best {formatValue(point.value)}
-        {onEdge ? ', on the edge of the grid' : ''}
       </text>
+      {edges && (
+        <text x={at[0] + (left ? -16 : 16)} y={at[1] + 31} text-anchor={left ? 'end' : 'start'} class="edge">
+          on the edge of {edges}
+        </text>
+      )}
     </g>
   );
 }

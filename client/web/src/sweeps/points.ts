@@ -45,7 +45,7 @@ interface Table {
     tail_mean?: TableInterval | null;
     stable: boolean | null;
   }[];
-  best: Record<string, { point: number; value: number; edges: string[] } | null>;
+  best: Record<string, { point: number; value: number; edges: { key: string }[] } | null>;
   warnings: string[];
 }
 
@@ -79,7 +79,11 @@ export function sweepOfTable(text: string, metric: Metric): Sweep {
     };
   });
   const best = table.best?.[metric === 'objective_last' ? 'by_final' : 'by_tail_mean_of_stable'] ?? null;
-  return { points, best, warnings: table.warnings ?? [] };
+  return {
+    points,
+    best: best && { point: best.point, value: best.value, edges: best.edges.map((edge) => edge.key) },
+    warnings: table.warnings ?? [],
+  };
 }
 
 function outcomeOf(run: Run): SweepPoint['outcome'] {

@@ -100,6 +100,7 @@ export function SweepsView() {
 function Axes({ sweep }: { sweep: Sweep }) {
   const { query } = route.value;
   const keys = numericKeys(sweep.points);
+  const logX = mayBeLog(sweep, chosenKey(keys));
   return (
     <>
       {keys.length > 0 && (
@@ -114,8 +115,13 @@ function Axes({ sweep }: { sweep: Sweep }) {
           </select>
         </label>
       )}
-      <label class="check">
-        <input type="checkbox" checked={query.xlog !== '0'} onChange={(event) => adjust({ xlog: event.currentTarget.checked ? undefined : '0' })} />
+      <label class="check" title={logX ? '' : 'Not every value is above zero'}>
+        <input
+          type="checkbox"
+          disabled={!logX}
+          checked={logX && query.xlog !== '0'}
+          onChange={(event) => adjust({ xlog: event.currentTarget.checked ? undefined : '0' })}
+        />
         log x
       </label>
       <label class="check">
@@ -124,6 +130,11 @@ function Axes({ sweep }: { sweep: Sweep }) {
       </label>
     </>
   );
+}
+
+/// A log axis would leave out the points at zero.
+function mayBeLog(sweep: Sweep, key: string): boolean {
+  return sweep.points.every((point) => num(point.swept[key] as number) > 0);
 }
 
 /// The key that the address names, else the one that changes fastest.
@@ -169,7 +180,6 @@ function Results({ job, sweep, metric }: { job: Job; sweep: Sweep; metric: Metri
   }, []);
   const keys = numericKeys(sweep.points);
   const key = chosenKey(keys);
-  const positive = sweep.points.some((point) => num(point.swept[key] as number) > 0);
   return (
     <>
       <div ref={box} class="sweep-box">
@@ -178,7 +188,7 @@ function Results({ job, sweep, metric }: { job: Job; sweep: Sweep; metric: Metri
             job={job.id}
             sweep={sweep}
             xKey={key}
-            xLog={query.xlog !== '0' && positive}
+            xLog={query.xlog !== '0' && mayBeLog(sweep, key)}
             yLog={query.ylog !== '0'}
             yLabel={metric === 'objective_last' ? 'Last objective' : 'Mean of the tail'}
             width={Math.max(300, width.value - 2)}
