@@ -47,7 +47,7 @@ std::int64_t time_of(std::size_t point, std::size_t per_commit) {
 
 std::int64_t x_of(const Point& point, std::int64_t index, std::int64_t time, XAxis x) {
   return x == XAxis::time      ? time
-         : x == XAxis::tick      ? point.tick
+         : x == XAxis::tick    ? point.tick
          : x == XAxis::updates ? point.updates
          : x == XAxis::index   ? index
                                : point.microbatch;
@@ -135,7 +135,8 @@ struct SeriesTest : testing::Test {
     }
   }
   void expect_exact(const std::vector<Point>& points, std::uint32_t run, SeriesQuery query) {
-    EXPECT_EQ(text_of(store->series(job, run, query)), text_of(expected(points, query, per_commit_[run])))
+    EXPECT_EQ(text_of(store->series(job, run, query)),
+              text_of(expected(points, query, per_commit_[run])))
         << "series " << static_cast<int>(query.series) << " x " << static_cast<int>(query.x);
   }
 };

@@ -98,6 +98,6 @@ test('axes have round marks', () => {
   assert.deepEqual(linearTicks(0, 100, 5), [0, 20, 40, 60, 80, 100]);
   assert.deepEqual(linearTicks(-0.31, 0.32, 6), [-0.2, 0, 0.2]);
   assert.deepEqual(logTicks(0.5, 2000), [1, 10, 100, 1000]);
-  assert.deepEqual(logTicks(1.5, 9), [2, 5]);
+  assert.deepEqual(logTicks(1.5, 9), [2, 3, 4, 5, 6, 7, 8, 9]);
   assert.deepEqual(linearTicks(5, 5, 4), [5]);
 });

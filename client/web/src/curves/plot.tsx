@@ -75,9 +75,11 @@ function logRange(_plot: uPlot, min: number | null, max: number | null): [number
   return [min / 1.15, Math.min(max * 1.15, Number.MAX_VALUE)];
 }
 
-/// uPlot's own marks of a log axis are none at all over a hundred powers of ten.
-const logAxis: Pick<uPlot.Axis, 'splits' | 'filter'> = {
-  splits: (_plot, _axis, min, max) => logTicks(min, max),
+/// uPlot's own marks of a log axis are none at all over a hundred powers of ten, for which it finds no
+/// step. It uses none here, but wants one: so large that it finds room for it.
+const logAxis: Pick<uPlot.Axis, 'incrs' | 'splits' | 'filter'> = {
+  incrs: (_plot, _axis, _min, max) => [Math.max(5, max)],
+  splits: (_plot, _axis, min, max) => logTicks(min, max, 16),
   filter: (_plot, splits) => splits,
 };
 

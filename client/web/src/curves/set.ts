@@ -44,7 +44,7 @@ export function setupOf(settings: Settings, entries: readonly Entry[]): PlotSetu
   };
   if (axis !== 'tick') return setup;
   const { label, inNs } = timeLabel(entries);
-  const inUnits = (x: number) => formatTicks(x, 'ns');
+  const inUnits = (x: number) => (x === 0 ? '0' : formatTicks(x, 'ns'));
   return { ...setup, xLabel: label, ...(inNs && { formatX: inUnits, tellX: inUnits }) };
 }
 

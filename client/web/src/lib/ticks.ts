@@ -11,8 +11,9 @@ export function linearTicks(min: number, max: number, count: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-/// Powers of ten; where there are less than four, also their doubles and fives.
-export function logTicks(min: number, max: number): number[] {
+/// At most `most` marks of a log axis: the multiples of powers of ten where there is room for them, else
+/// their doubles and fives, else powers.
+export function logTicks(min: number, max: number, most = 9): number[] {
   const ticks = (factors: number[]) => {
     const out: number[] = [];
     for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); ++power) {
@@ -23,11 +24,10 @@ export function logTicks(min: number, max: number): number[] {
     }
     return out;
   };
+  const all = ticks([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  if (all.length < 2) return linearTicks(min, max, 5);
   const powers = ticks([1]);
-  if (powers.length >= 4) {
-    const every = Math.ceil(powers.length / 9);
-    return powers.filter((_, i) => i % every === 0);
-  }
-  const fine = ticks([1, 2, 5]);
-  return fine.length >= 2 ? fine : linearTicks(min, max, 5);
+  const fits = [all, ticks([1, 2, 5]), powers].find((each) => each.length >= 2 && each.length <= most);
+  const every = Math.ceil(powers.length / most);
+  return fits ?? powers.filter((_, i) => i % every === 0);
 }

@@ -146,7 +146,7 @@ interface AxesProps {
 
 function SweepAxes({ x, y, xMin, xMax, yMin, yMax, xLog, yLog, width, xKey, yLabel }: AxesProps) {
   const bottom = height - margin.bottom;
-  const xTicks = xLog ? logTicks(xMin, xMax) : linearTicks(xMin, xMax, Math.max(3, Math.floor(width / 110)));
+  const xTicks = xLog ? logTicks(xMin, xMax, Math.max(3, Math.floor(width / 70))) : linearTicks(xMin, xMax, Math.max(3, Math.floor(width / 110)));
   const yTicks = yLog ? logTicks(yMin, yMax) : linearTicks(yMin, yMax, 6);
   return (
     <g class="axes">
