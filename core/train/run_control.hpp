@@ -30,8 +30,8 @@ class RunSink {
   virtual ~RunSink() = default;
   virtual void begin(const ScheduleHeader&) {}
   virtual void action(const TimelineEntry&) {}
-  /// Of a real run: what its plan says, on the virtual clock, of every action that is handed out; in
-  /// the global order of the plan, each before action() has what came of it.
+  /// Of a real run: what its plan says, on the virtual clock, of every action that is handed out;
+  /// in the global order of the plan, each before action() has what came of it.
   virtual void planned(const TimelineEntry&) {}
   /// Loss of a microbatch on the last stage; `tick` is the end of that forward.
   virtual void loss(Tick, Microbatch, double) {}
