@@ -101,8 +101,13 @@ void VersionTracker::forward(Row row, const Action& action) {
   state.last_read = version_read(row, action);
   if (header_.one_block) note_forward(state, action.microbatch);
   if (action.stage < action.backward_to) return;
-  state.stash.push_back({action.microbatch, action.replica, state.last_read});
-  note_stash(row);
+  const Stashed stashed{action.microbatch, action.replica, state.last_read};
+  state.stash_distinct += state.stash.empty() || differ(state.stash.back(), stashed);
+  state.stash.push_back(stashed);
+  StageVersions& stage = stages_[static_cast<std::size_t>(header_.stage_of(row).value)];
+  stage.stash_microbatches_max =
+      std::max(stage.stash_microbatches_max, static_cast<std::int64_t>(state.stash.size()));
+  stage.stash_versions_max = std::max(stage.stash_versions_max, state.stash_distinct);
 }
 
 std::int64_t VersionTracker::version_read(Row row, const Action& action) {
@@ -130,17 +135,16 @@ void VersionTracker::note_forward(RowState& state, Microbatch m) {
   }
 }
 
-void VersionTracker::note_stash(Row row) {
-  const auto& stash = rows_[static_cast<std::size_t>(row.value)].stash;
-  auto& stage = stages_[static_cast<std::size_t>(header_.stage_of(row).value)];
-  stage.stash_microbatches_max =
-      std::max(stage.stash_microbatches_max, static_cast<std::int64_t>(stash.size()));
-  std::int64_t distinct = 0;
-  for (std::size_t i = 0; i < stash.size(); ++i) {
-    distinct += i == 0 || stash[i].version != stash[i - 1].version ||
-                stash[i].replica != stash[i - 1].replica;
+/// Of the versions in the order of their forwards those count that differ from the one before.
+void VersionTracker::drop(RowState& state, std::vector<Stashed>::iterator at) {
+  const bool first = at == state.stash.begin();
+  const auto next = at + 1;
+  state.stash_distinct -= first || differ(*(at - 1), *at);
+  if (next != state.stash.end()) {
+    state.stash_distinct -= differ(*at, *next);
+    state.stash_distinct += first || differ(*(at - 1), *next);
   }
-  stage.stash_versions_max = std::max(stage.stash_versions_max, distinct);
+  state.stash.erase(at);
 }
 
 void VersionTracker::backward(Row row, const Action& action) {
@@ -152,7 +156,7 @@ void VersionTracker::backward(Row row, const Action& action) {
                       " without a forward of that microbatch before it");
   }
   if (!header_.one_block || action.stage == action.backward_to) state.contributing.push_back(*at);
-  state.stash.erase(at);
+  drop(state, at);
 }
 
 void VersionTracker::update(Row row, const Action& action) {

@@ -84,10 +84,14 @@ class VersionTracker {
     Replica replica;
     std::int64_t version;
   };
+  static bool differ(const Stashed& a, const Stashed& b) {
+    return a.version != b.version || a.replica != b.replica;
+  }
   struct RowState {
     std::vector<std::int64_t> versions;  // per replica of the row
     std::int64_t last_read = 0;
     std::vector<Stashed> stash;         // between F and B
+    std::int64_t stash_distinct = 0;    // entries of stash that differ from the one before
     std::vector<Stashed> contributing;  // between B and U
     // Of RPD: the updates of this block that a later forward may still be before, and how many were
     // before those; forwards done beyond the first that is not.
@@ -109,7 +113,7 @@ class VersionTracker {
   std::int64_t& version_of(Row row, Replica replica);
   Reads& new_reads(Microbatch m, int updates);
   Reads& reads_of(Microbatch m);
-  void note_stash(Row row);
+  static void drop(RowState& state, std::vector<Stashed>::iterator at);
   std::int64_t version_read(Row row, const Action& action);
   void note_forward(RowState& state, Microbatch m);
 

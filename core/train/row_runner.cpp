@@ -340,9 +340,9 @@ bool RowRunner::forward(const Instruction& instruction) {
     spare_saved_.push_back(std::move(stashed.saved));
     return true;
   }
+  stash_bytes_ += static_cast<std::int64_t>(stashed.saved.bytes());
   stash_.push_back(std::move(stashed));
-  std::int64_t kept = 0;
-  for (const Stashed& one : stash_) kept += static_cast<std::int64_t>(one.saved.bytes());
+  std::int64_t kept = stash_bytes_;
   activation_bytes_max_ = std::max(activation_bytes_max_, kept);
   for (const VersionedBlock& one : setup_.blocks) kept += one.bytes();
   stash_bytes_max_ = std::max(stash_bytes_max_, kept);
@@ -425,6 +425,7 @@ bool RowRunner::backward(const Instruction& instruction) {
   // The first gradient since an update is written in place, further ones are added to it.
   Tensor& into = gradient != nullptr && gradient->count == 0 ? gradient->sum : scratch_gradient_;
   // weights(pin) checks that these are the weights that the forward used.
+  stash_bytes_ -= static_cast<std::int64_t>(at->saved.bytes());
   Tensor dx = setup_.model->backward(instruction.batch, block.weights(at->pin), at->saved,
                                      std::move(dout), into, updates_this_block);
   if (gradient != nullptr && setup_.gradient_noise > 0) add_noise(into, instruction.microbatch);
@@ -440,7 +441,8 @@ bool RowRunner::backward(const Instruction& instruction) {
   block.unpin(at->pin);
   at->saved.tensors.clear();
   spare_saved_.push_back(std::move(at->saved));
-  stash_.erase(at);
+  if (at != stash_.end() - 1) *at = std::move(stash_.back());
+  stash_.pop_back();
   return true;
 }
 

@@ -230,7 +230,8 @@ class RowRunner {
   std::int64_t parts_under_way_ = 0;  // of evaluations, sent by row 0 and not yet at the last stage
   Fifo<Message> full_gradients_;
   Fifo<Observation> going_back_;  // evaluated; their full gradient has not come back yet
-  std::vector<Stashed> stash_;
+  std::vector<Stashed> stash_;    // in no order
+  std::int64_t stash_bytes_ = 0;  // of its saved tensors
   std::vector<Saved> spare_saved_;
   std::vector<Gradient> gradients_due_;
   Tensor scratch_gradient_;

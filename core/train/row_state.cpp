@@ -133,6 +133,7 @@ void RowRunner::archive_pins(Archive& archive, std::int64_t observations) {
     }
     pin(block_of(stashed.replica), stashed.pin, VersionedBlock::Use::schedule);
     archive.each(stashed.saved.tensors, 1, archive);
+    if (archive.reads()) stash_bytes_ += static_cast<std::int64_t>(stashed.saved.bytes());
   });
   VersionedBlock& block = setup_.blocks.front();
   each_of(archive, superseded_, 24, [&](Superseded& old) {
