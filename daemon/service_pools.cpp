@@ -80,14 +80,27 @@ std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& 
   return id;
 }
 
-/// That which it had before its connection was cut, or a new one.
+/// That which it had before its connection was cut, or a new one. A new pool under the name of one
+/// that is away, or of its Slurm job (which was started anew), shows that that one is gone.
 PoolId Service::id_of(const PoolHello& hello) {
-  const auto away = away_.extract(hello.name);
-  if (away.empty() || !queue_.awaits(away.mapped().id)) return ++last_pool_;
-  const AwayPool& pool = away.mapped();
-  if (pool.instance.empty() || pool.instance == hello.instance) return pool.id;
-  put(jobs::PoolLost{pool.id, "another pool has come under its name"});
-  return ++last_pool_;
+  std::optional<PoolId> id;
+  std::vector<PoolId> replaced;
+  std::erase_if(away_, [&](const auto& entry) {
+    const auto& [name, pool] = entry;
+    const bool same_job = !hello.slurm_job.empty() && pool.info.slurm_job == hello.slurm_job;
+    if (name == hello.name && (pool.instance.empty() || pool.instance == hello.instance)) {
+      id = pool.id;
+    } else if (name == hello.name || same_job) {
+      replaced.push_back(pool.id);
+    } else {
+      return false;
+    }
+    return true;
+  });
+  for (const PoolId gone : replaced) {
+    put(jobs::PoolLost{gone, "another pool has come in its place"});
+  }
+  return id ? *id : ++last_pool_;
 }
 
 void Service::note_away(PoolId id, AttachedPool pool) {
@@ -193,6 +206,7 @@ PoolList Service::pools() const {
   }
   for (const auto& [name, pool] : away_) {
     list.pools.push_back(pool.info);
+    list.pools.back().local = name == local_pool_;
     local_there = local_there || name == local_pool_;
   }
   if (!local_there) {

@@ -261,6 +261,7 @@ Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
     pool->rank_lanes[rank] = no_lane;
     ++pool->free;
   }
+  shares_.give_back(job.kind.user, lane.ranks.size(), now_);
   pool->lanes.erase(at);
   return took;
 }

@@ -148,8 +148,9 @@ void Queue::remove_pool(PoolId id, Return how, std::string reason,
     gone_.push_back({pool.rank_lanes.size(), now_ + limits_.pool_return});
   }
   // A run that was not the first of its ranks has not begun, so nothing is lost. Where it may still
-  // come to life, in a pool that is away, its attempt is not used again.
-  const Return behind = was_away ? Return::given_back : Return::not_begun;
+  // come to life, in a pool that has not said to leave, its attempt is not used again.
+  const bool may_live = was_away || (pool.keeps_runs && how == Return::lost);
+  const Return behind = may_live ? Return::given_back : Return::not_begun;
   // In the order of jobs and runs, whichever ranks had them.
   std::map<std::pair<JobId, std::uint32_t>, Return> returned;
   for (const auto& [lane_id, lane] : pool.lanes) {

@@ -79,8 +79,8 @@ TEST_F(Lease, AnotherPoolOfTheSameNameShowsThatTheFirstIsGone) {
   }
   EXPECT_THAT(
       wait_for(client, id, JobState::queued).message,
-      HasSubstr("attempt 1 was lost: the connection was closed; another pool has come under its "
-                "name"));
+      HasSubstr("attempt 1 was lost: the connection was closed; another pool has come in its "
+                "place"));
 }
 
 TEST_F(Lease, ARunThatNeverReachedItsPoolStartsAgain) {

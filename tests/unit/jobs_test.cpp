@@ -1,77 +1,13 @@
 // The daemon's queue with jobs of one run: every test states all effects of an input, "and nothing
 // else".
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/unit/jobs_text.hpp"
+#include "tests/unit/jobs_queue.hpp"
 
 namespace pipewright::jobs {
 namespace {
 
-using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-using Ranks = std::vector<std::uint32_t>;
-
-constexpr PoolId pool_a{1};
-constexpr PoolId pool_b{2};
-
-std::string state(JobId job, JobState state, std::uint32_t attempt, std::string message = {}) {
-  return text_of(StoreJob{job, state, std::move(message), attempt, {}, 0});
-}
-std::string starting(JobId job, std::uint32_t attempt) {
-  return state(job, JobState::starting, attempt);
-}
-std::string start(JobId job, PoolId pool, std::uint32_t attempt, Ranks ranks) {
-  return text_of(StartOnPool{pool, {job, 0, attempt}, std::move(ranks)});
-}
-std::string acknowledge(JobId job, PoolId pool, std::uint32_t attempt) {
-  return text_of(AcknowledgeEnd{pool, {job, 0, attempt}});
-}
-JobRestored restored(JobId job, JobState state, std::uint32_t attempt, bool cancel_asked) {
-  JobRestored job_restored;
-  job_restored.job = job;
-  job_restored.state = state;
-  job_restored.attempt = attempt;
-  job_restored.counts.total = 1;
-  job_restored.cancel_asked = cancel_asked;
-  if (attempt > 0) {
-    job_restored.next_run = 1;
-    job_restored.runs = {{0, state, attempt}};
-  }
-  return job_restored;
-}
-
-struct QueueTest : testing::Test {
-  QueueLimits queue_limits;
-  Queue queue{queue_limits};
-  milliseconds now{1000};
-
-  /// The effects but for StoreRun, which of a job of one run says the same as its StoreJob.
-  std::vector<std::string> put(const Input& input) {
-    std::vector<std::string> texts, of_runs;
-    for (const Effect& effect : queue.handle(input, now)) {
-      if (const auto* run = std::get_if<StoreRun>(&effect)) {
-        EXPECT_EQ(run->run, 0u);
-        of_runs.push_back(state(run->job, run->state, run->attempt, run->message));
-        summary = run->summary_json;
-      } else {
-        texts.push_back(text_of(effect));
-      }
-    }
-    for (const std::string& run : of_runs) EXPECT_THAT(texts, testing::Contains(run));
-    return texts;
-  }
-  void run(JobId job, PoolId pool = pool_a, std::uint32_t attempt = 1) {
-    put(RunBegan{pool, {job, 0, attempt}});
-  }
-  std::vector<std::string> end(JobId job, RunOutcome outcome, std::string message = {},
-                               std::uint32_t attempt = 1, PoolId pool = pool_a) {
-    return put(RunOver{pool, {job, 0, attempt}, outcome, std::move(message), {}});
-  }
-  std::string summary;  // of the last StoreRun
-};
 
 TEST_F(QueueTest, AJobWithoutAPoolWaits) {
   EXPECT_THAT(put(JobAccepted{1, 2}), IsEmpty());
@@ -276,72 +212,6 @@ TEST_F(QueueTest, APoolThatLeavesHasLostTheRunsThatItNamesAndNoOthers) {
   }
   EXPECT_FALSE(queue.state_of(1)) << "it has been lost three times";
   EXPECT_EQ(queue.state_of(2), JobState::queued);
-}
-
-TEST_F(QueueTest, APoolWhoseConnectionIsCutComesBackWithItsRunsWithinTheLease) {
-  put(PoolAttached{pool_a, 1, true, {}});
-  put(JobAccepted{1, 1});
-  run(1);
-  EXPECT_THAT(put(PoolCut{pool_a, "cut"}), IsEmpty());
-  EXPECT_EQ(queue.state_of(1), JobState::running);
-  put(JobAccepted{2, 1});
-  EXPECT_EQ(queue.state_of(2), JobState::queued) << "it gets nothing while it is away";
-  EXPECT_THAT(put(PoolAttached{pool_a, 1, true, {{1, 0, 1}}}), IsEmpty());
-  EXPECT_TRUE(queue.runs_on(pool_a, {1, 0, 1}));
-  EXPECT_THAT(queue.rank_jobs(pool_a), ElementsAre(1u));
-  EXPECT_THAT(end(1, RunOutcome::succeeded),
-              testing::Contains(state(1, JobState::succeeded, 1, "")));
-  EXPECT_EQ(queue.state_of(2), JobState::starting);
-}
-
-TEST_F(QueueTest, APoolThatComesBackWithOtherRunsIsToldSo) {
-  put(PoolAttached{pool_a, 1, true, {}});
-  put(JobAccepted{1, 1});
-  put(PoolCut{pool_a, "cut"});
-  EXPECT_THAT(
-      put(PoolAttached{pool_a, 1, true, {{7, 0, 1}}}),
-      UnorderedElementsAre(state(1, JobState::queued, 1,
-                                 "attempt 1 was given back: cut; its pool came back without it"),
-                           text_of(CancelOnPool{pool_a, {7, 0, 1}}), start(1, pool_a, 2, {0}),
-                           starting(1, 2)));
-}
-
-TEST_F(QueueTest, AfterTheLeaseTheRunsOfAPoolThatIsAwayStartAgainWhichIsNoLoss) {
-  put(JobAccepted{1, 1});
-  for (std::uint32_t attempt = 1; attempt <= 5; ++attempt) {
-    put(PoolAttached{PoolId(attempt), 1, true, {}});
-    put(PoolCut{PoolId(attempt), "cut"});
-    EXPECT_EQ(queue.state_of(1), JobState::starting);
-    for (int s = 0; s <= 61; ++s) {
-      now += milliseconds(1000);
-      put(TimePassed{});
-    }
-    EXPECT_EQ(queue.state_of(1), JobState::queued);
-  }
-}
-
-TEST_F(QueueTest, ACancelledRunOfAPoolThatIsAwayEndsWhenItComesBack) {
-  put(PoolAttached{pool_a, 1, true, {}});
-  put(JobAccepted{1, 1});
-  run(1);
-  put(PoolCut{pool_a, "cut"});
-  put(CancelAsked{1});
-  EXPECT_EQ(queue.state_of(1), JobState::running);
-  EXPECT_THAT(put(PoolAttached{pool_a, 1, true, {{1, 0, 1}}}),
-              ElementsAre(text_of(CancelOnPool{pool_a, {1, 0, 1}})));
-}
-
-TEST_F(QueueTest, RunsThatWereUnderWayWhenTheDaemonWasKilledWaitForTheirPool) {
-  JobRestored job = restored(1, JobState::running, 1, false);
-  job.runs.front().pool = pool_a;
-  job.runs.front().ranks = {1, 2};
-  put(job);
-  EXPECT_EQ(queue.state_of(1), JobState::running);
-  EXPECT_THAT(put(PoolAttached{pool_b, 4}), IsEmpty());
-  EXPECT_THAT(put(PoolAttached{pool_a, 4, true, {{1, 0, 1}}}), IsEmpty());
-  EXPECT_THAT(queue.rank_jobs(pool_a), ElementsAre(0u, 1u, 1u, 0u));
-  EXPECT_THAT(end(1, RunOutcome::succeeded),
-              testing::Contains(state(1, JobState::succeeded, 1, "")));
 }
 
 TEST_F(QueueTest, ACancelledRunWhosePoolLeavesIsNotStartedAgain) {
