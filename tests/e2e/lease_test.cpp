@@ -15,6 +15,7 @@ TEST_F(Lease, ADaemonThatIsKilledGoesOnWithTheSameRun) {
   daemon->wait();
   for (const pid_t pid : world) EXPECT_TRUE(alive(pid)) << "the pool goes on";
   start_daemon();
+  until([&] { return is_whole(); });
   expect_undisturbed_bytes(victim_id, "victim");
   EXPECT_EQ(attempts(victim_id), 1);
   EXPECT_THAT(cli({"log", victim_id}).out, Not(HasSubstr("attempt")));
@@ -39,6 +40,7 @@ TEST_F(Lease, ADaemonThatStaysAwayForLongerThanItsLeaseStartsTheRunAgain) {
   for (const pid_t pid : world) EXPECT_TRUE(wait_gone(pid)) << "it waits no longer than the lease";
   EXPECT_THAT(read_file(data() + "/pool-local.log"), HasSubstr("has not come back within 1000 ms"));
   start_daemon("1");
+  until([&] { return is_whole(); });
   expect_undisturbed_bytes(victim_id, "victim");
   EXPECT_EQ(attempts(victim_id), 2);
   EXPECT_THAT(cli({"log", victim_id}).out, HasSubstr("attempt 1 was given back: "));
@@ -53,9 +55,9 @@ TEST_F(Lease, ARunThatEndsWhileTheDaemonIsAwayHasEndedOnce) {
   daemon->wait();
   until([&] { return fs::exists(spool / ("job-" + victim_id + "-0-1") / "summary.json"); });
   start_daemon();
+  until([&] { return is_whole(); });
   expect_undisturbed_bytes(victim_id, "victim");
   EXPECT_EQ(attempts(victim_id), 1);
-  until([&] { return is_whole(); });
   until([&] { return !fs::exists(spool / ("job-" + victim_id + "-0-1")); });  // it is acknowledged
   expect_one_end(victim_id);
 }

@@ -75,12 +75,20 @@ TEST_F(Lease, AnotherPoolOfTheSameNameShowsThatTheFirstIsGone) {
     EXPECT_THAT(other.refused().value().reason, HasSubstr("already")) << "while it is attached";
     pool.close();
   }
-  while (FakePool(client, "p", "two", {}).refused()) {  // until the daemon has seen the close
+  auto second = std::make_unique<FakePool>(client, "p", "two", std::vector<RunId>());
+  while (second->refused()) {  // until the daemon has seen the close
+    second = std::make_unique<FakePool>(client, "p", "two", std::vector<RunId>());
   }
-  EXPECT_THAT(
-      wait_for(client, id, JobState::queued).message,
-      HasSubstr("attempt 1 was lost: the connection was closed; another pool has come in its "
-                "place"));
+  EXPECT_EQ(second->expect<StartRun>().run, (RunId{id, 0, 2}));
+  std::vector<std::string> messages;
+  for (const Event& event : events(client, id).events) {
+    if (const auto* state = std::get_if<StateChange>(&event.what)) {
+      messages.push_back(state->message);
+    }
+  }
+  EXPECT_THAT(messages,
+              testing::Contains("attempt 1 was lost: the connection was closed; another pool has "
+                                "come in its place"));
 }
 
 TEST_F(Lease, ARunThatNeverReachedItsPoolStartsAgain) {
