@@ -104,6 +104,8 @@ PoolId Service::id_of(const PoolHello& hello) {
 }
 
 void Service::note_away(PoolId id, AttachedPool pool) {
+  // It sends its files again.
+  std::erase_if(files_wait_, [&](const auto& waiting) { return waiting.first == id; });
   if (!queue_.awaits(id)) return;
   pool.info.state = "away";
   const std::string name = pool.info.name;
