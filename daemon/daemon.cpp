@@ -125,8 +125,10 @@ struct Daemon::Impl {
     pool.token_file = data.token_file();
     pool.tls_ca = options.tls_ca;
     pool.log_file = data.pool_log();
+    pool.data_dir = data.path();
     service.expect_local_pool(pool.name);
-    local_pool.emplace(std::move(pool));
+    local_pool.emplace(std::move(pool), Clock::now());
+    if (!local_pool->running()) service.local_pool_ended("its pool is not there any more", false);
   }
 
   ~Impl() {
@@ -155,6 +157,8 @@ struct Daemon::Impl {
     if (service.local_pool_works()) local_pool->note_work();
     // At once, for mpirun takes its time. At the end of the daemon it gets that.
     if (service.local_pool_has_left() && !ending) local_pool->replace(now);
+    if (const auto how = local_pool->take_end())
+      service.local_pool_ended("its pool has ended: " + *how, true);
     local_pool->tick(now);
   }
 

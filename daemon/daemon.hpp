@@ -29,7 +29,7 @@ struct DaemonOptions {
   int local_ranks = 0;                       // 0: no local pool
   double local_silence_max_s = 30;           // of its ranks: see pipewright-worker --silence-max
   std::filesystem::path page_dir = default_page_dir();  // need not be there: no page then
-  ServiceLimits service = {};
+  ServiceLimits service = {};                           // also the lease of its pools
   NetLimits net = {};
 };
 

@@ -73,6 +73,13 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.1, 86'400.0))
       ->capture_default_str()
       ->type_name("SECONDS");
+  double lease_s = std::chrono::duration<double>(options.service.queue.lease).count();
+  app.add_option("--lease", lease_s,
+                 "Seconds that a pool and the daemon wait for each other when their connection is "
+                 "lost, or the daemon was killed, before runs are started again; 0: not at all")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str()
+      ->type_name("SECONDS");
   std::int64_t keep_days = 0;
   app.add_option("--keep-days", keep_days,
                  "Delete jobs that ended so many days ago; 0: none for their age")
@@ -106,6 +113,8 @@ int main(int argc, char** argv) {
   pipewright::start_logging(levels.at(level), format == "json" ? pipewright::LogFormat::json
                                                                : pipewright::LogFormat::text);
   options.data_dir = data_dir;
+  options.service.queue.lease =
+      std::chrono::milliseconds(static_cast<std::int64_t>(1000 * lease_s));
   auto& retention = options.service.retention;
   if (keep_days > 0) retention.age_max = std::chrono::hours(24 * keep_days);
   if (keep_megabytes > 0) retention.bytes_max = keep_megabytes * 1'000'000;

@@ -19,7 +19,21 @@ jobs::Queue::Time steady_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now);
 }
 
-jobs::JobRestored restored(const JobRecord& record, Store& store) {
+}  // namespace
+
+Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
+    : limits_(limits),
+      store_(data_dir / "pipewright.db"),
+      files_(data_dir / "jobs"),
+      journal_(store_),
+      queue_(limits.queue) {
+  for (const JobRecord& record : store_.unfinished()) handle(restored(record));
+  publish(journal_.commit());
+  files_.remove_all_but(store_.ids());
+}
+
+/// Runs that were under way wait for their pools, of which only the names are known.
+jobs::JobRestored Service::restored(const JobRecord& record) {
   const Job& job = record.job;
   jobs::JobRestored restored{.job = job.id,
                              .ranks_wanted = record.ranks_wanted,
@@ -33,26 +47,13 @@ jobs::JobRestored restored(const JobRecord& record, Store& store) {
                              .cancel_asked = record.cancel_asked,
                              .user = job.user,
                              .priority = record.priority};
-  for (const RunRecord& run : store.unfinished_runs(job.id)) {
-    restored.runs.push_back({run.run.number, run.run.state, run.run.attempt});
+  for (const RunRecord& run : store_.unfinished_runs(job.id)) {
+    restored.runs.push_back(this->restored(run));
   }
-  if (const std::optional<Run> failed = store.first_failed_run(job.id)) {
+  if (const std::optional<Run> failed = store_.first_failed_run(job.id)) {
     restored.first_failed = jobs::FailedRun{failed->number, failed->message};
   }
   return restored;
-}
-
-}  // namespace
-
-Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
-    : limits_(limits),
-      store_(data_dir / "pipewright.db"),
-      files_(data_dir / "jobs"),
-      journal_(store_),
-      queue_(limits.queue) {
-  for (const JobRecord& record : store_.unfinished()) handle(restored(record, store_));
-  publish(journal_.commit());
-  files_.remove_all_but(store_.ids());
 }
 
 Service::RemoveAnswer Service::remove(JobId id) {
@@ -253,6 +254,7 @@ void Service::tick() {
   take_waiting_files();
   if (!ended_.empty()) commit();
   put(jobs::TimePassed{});
+  forget_pools();
   commit();
   retain();
 }
@@ -357,6 +359,7 @@ void Service::perform(const jobs::Effect& effect) {
     if (pool.empty()) return;
     pool.mapped().port->close(drop->reason);
     local_pool_left_ = local_pool_left_ || pool.mapped().info.local;
+    note_away(pool.key(), pool.mapped());
   }
 }
 
@@ -410,6 +413,9 @@ void Service::send_outgoing() {
   for (const auto& [pool_id, outgoing] : std::exchange(outgoing_, {})) {
     const auto pool = pools_.find(pool_id);
     if (pool == pools_.end()) continue;
+    // The pool may have been away meanwhile, and have come back without it.
+    const auto* start = std::get_if<jobs::StartOnPool>(&outgoing);
+    if (start != nullptr && !queue_.runs_on(pool_id, start->run)) continue;
     try {
       pool->second.port->send(encode_outgoing(outgoing));
     } catch (const StoreError& error) {

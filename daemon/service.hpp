@@ -128,7 +128,8 @@ class Service {
   std::variant<PoolId, Refused> attach(const PoolHello& hello, PoolPort& port);
   /// Throws ProtocolError for a frame that must not come; the connection is to be closed then.
   void on_frame(PoolId pool, const PoolFrame& frame);
-  void detach(PoolId pool, const std::string& reason);  // its connection has gone
+  /// Its connection has gone: this one, not a later one of the same pool.
+  void detach(PoolId pool, const PoolPort& port, const std::string& reason);
   PoolList pools() const;
   std::size_t pools_attached() const { return pools_.size(); }
   /// False while more waits for the disk than should: a pool is not read from then.
@@ -138,10 +139,13 @@ class Service {
   std::chrono::milliseconds heartbeat_interval() const { return limits_.queue.heartbeat_interval; }
   /// The name under which a pool of this machine will attach, for pools().
   void expect_local_pool(std::string name) { local_pool_ = std::move(name); }
+  /// Its processes are there no more, so it does not come back with its runs. `is_loss`: not when
+  /// they ended with an earlier daemon.
+  void local_pool_ended(const std::string& how, bool is_loss);
   /// It has runs.
   bool local_pool_works() const;
   /// True once after it has left, or was dropped.
-  bool local_pool_has_left() { return std::exchange(local_pool_left_, false); }
+  bool local_pool_has_left();
 
   /// `wake` is called when runs have ended or jobs were submitted and is to lead to a commit()
   /// within a few milliseconds: several of them then share what makes them last.
@@ -160,6 +164,15 @@ class Service {
   struct AttachedPool {
     PoolInfo info;
     PoolPort* port = nullptr;
+    std::string instance;
+    std::int64_t process = 0;  // of its rank 0
+  };
+  /// A pool that may come back with its runs.
+  struct AwayPool {
+    PoolId id;
+    std::string instance;  // unknown of one that was there before this daemon, like the process
+    std::int64_t process = 0;
+    PoolInfo info;
   };
   struct Feed {
     std::set<StreamPort*> ports;
@@ -189,6 +202,11 @@ class Service {
   void take_waiting_files();
 
   void remove(PoolId pool, const std::string& reason, const jobs::Input& input);
+  PoolId id_of(const PoolHello& hello);
+  void note_away(PoolId id, AttachedPool pool);
+  void forget_pools();
+  jobs::JobRestored restored(const JobRecord& record);
+  jobs::RestoredRun restored(const RunRecord& record);
   void put(const jobs::Input& input);
   bool handle(const jobs::Input& input);
   void take_submissions();
@@ -215,6 +233,7 @@ class Service {
   Journal journal_;
   jobs::Queue queue_;
   std::map<PoolId, AttachedPool> pools_;
+  std::map<std::string, AwayPool> away_;  // by name
   PoolId last_pool_;
   std::map<JobId, Feed> feeds_;
   std::map<std::pair<PoolId, RunId>, std::uint64_t> acknowledgements_;  // after the next commit

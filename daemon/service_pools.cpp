@@ -1,6 +1,8 @@
 // The side of Service that pools speak to.
+#include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <tuple>
 
 #include "daemon/clock.hpp"
@@ -35,12 +37,20 @@ std::string fault_of(const PoolHello& hello) {
 
 std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& port) {
   std::string fault = fault_of(hello);
-  for (const auto& [id, pool] : pools_) {
-    if (pool.info.name == hello.name) {
+  if (!closing_.empty()) fault = closing_;
+  const auto same = std::find_if(pools_.begin(), pools_.end(), [&](const auto& pool) {
+    return pool.second.info.name == hello.name;
+  });
+  if (fault.empty() && same != pools_.end()) {
+    if (!hello.instance.empty() && same->second.instance == hello.instance) {
+      // It has noticed before this daemon that its connection is gone.
+      PoolPort& old = *same->second.port;
+      old.close("the pool has attached again");
+      detach(same->first, old, "its connection was cut");
+    } else {
       fault = "a pool named '" + hello.name + "' is attached already; give this one another name";
     }
   }
-  if (!closing_.empty()) fault = closing_;
   if (!fault.empty()) {
     log_warning("pool refused", {{"pool", hello.name}, {"error", fault}});
     return Refused{fault};
@@ -55,17 +65,91 @@ std::variant<PoolId, Refused> Service::attach(const PoolHello& hello, PoolPort& 
                 .state = "attached",
                 .slurm_job = hello.slurm_job};
   for (const RankInfo& rank : hello.ranks) info.rank_hosts.push_back(rank.host);
-  ++last_pool_;
-  pools_[last_pool_] = {std::move(info), &port};
+  const PoolId id = id_of(hello);
+  pools_[id] = {std::move(info), &port, hello.instance, hello.ranks.front().pid};
   log_info("pool attached", {{"pool", hello.name},
                              {"ranks", hello.ranks.size()},
+                             {"runs", hello.runs.size()},
                              {"slurm_job", hello.slurm_job},
                              {"cpu", hello.cpu_type}});
   port.send(encode_daemon_frame(
-      Welcome{static_cast<std::uint32_t>(limits_.queue.heartbeat_interval.count())}));
-  const PoolId id = last_pool_;
-  put(jobs::PoolAttached{id, static_cast<std::uint32_t>(hello.ranks.size())});
+      Welcome{static_cast<std::uint32_t>(limits_.queue.heartbeat_interval.count()),
+              static_cast<std::uint32_t>(limits_.queue.lease.count())}));
+  put(jobs::PoolAttached{id, static_cast<std::uint32_t>(hello.ranks.size()),
+                         !hello.instance.empty(), hello.runs});
   return id;
+}
+
+/// That which it had before its connection was cut, or a new one. A new pool under the name of one
+/// that is away, or of its Slurm job (which was started anew), shows that that one is gone.
+PoolId Service::id_of(const PoolHello& hello) {
+  std::optional<PoolId> id;
+  std::vector<PoolId> replaced;
+  std::erase_if(away_, [&](const auto& entry) {
+    const auto& [name, pool] = entry;
+    const bool same_job = !hello.slurm_job.empty() && pool.info.slurm_job == hello.slurm_job;
+    if (name == hello.name && (pool.instance.empty() || pool.instance == hello.instance)) {
+      id = pool.id;
+    } else if (name == hello.name || same_job) {
+      replaced.push_back(pool.id);
+    } else {
+      return false;
+    }
+    return true;
+  });
+  for (const PoolId gone : replaced) {
+    put(jobs::PoolLost{gone, "another pool has come in its place"});
+  }
+  return id ? *id : ++last_pool_;
+}
+
+void Service::note_away(PoolId id, AttachedPool pool) {
+  // It sends its files again.
+  std::erase_if(files_wait_, [&](const auto& waiting) { return waiting.first == id; });
+  if (!queue_.awaits(id)) return;
+  pool.info.state = "away";
+  const std::string name = pool.info.name;
+  away_[name] = {id, std::move(pool.instance), pool.process, std::move(pool.info)};
+}
+
+void Service::forget_pools() {
+  std::erase_if(away_, [this](const auto& pool) { return !queue_.awaits(pool.second.id); });
+}
+
+bool Service::local_pool_has_left() {
+  // Its rank 0 has died: that it is cut off is no reason to wait.
+  const auto away = away_.find(local_pool_);
+  if (away != away_.end() && away->second.process > 0 &&
+      ::kill(static_cast<pid_t>(away->second.process), 0) != 0 && errno == ESRCH) {
+    local_pool_left_ = true;
+  }
+  return std::exchange(local_pool_left_, false);
+}
+
+void Service::local_pool_ended(const std::string& how, bool is_loss) {
+  const auto away = away_.extract(local_pool_);
+  if (away.empty()) return;
+  const PoolId id = away.mapped().id;
+  if (is_loss) {
+    put(jobs::PoolLost{id, how});
+  } else {
+    put(jobs::PoolLeft{id, how, {}});
+  }
+}
+
+jobs::RestoredRun Service::restored(const RunRecord& record) {
+  const Run& run = record.run;
+  jobs::RestoredRun restored{run.number, run.state, run.attempt};
+  if (run.state == JobState::queued || run.pool.empty()) return restored;
+  AwayPool& pool = away_[run.pool];
+  if (pool.id == PoolId{}) {
+    pool.id = ++last_pool_;
+    pool.info.name = run.pool;
+    pool.info.state = "away";
+  }
+  restored.pool = pool.id;
+  restored.ranks = run.ranks;
+  return restored;
 }
 
 void Service::on_frame(PoolId pool, const PoolFrame& frame) {
@@ -81,6 +165,7 @@ void Service::on_frame(PoolId pool, const PoolFrame& frame) {
         } else if constexpr (std::is_same_v<Frame, PoolGoodbye>) {
           const std::string reason =
               "the pool left" + (what.reason.empty() ? "" : ": " + what.reason);
+          local_pool_left_ = local_pool_left_ || at->second.info.local;
           remove(pool, reason, jobs::PoolLeft{pool, reason, what.lost});
         } else if constexpr (!std::is_same_v<Frame, Heartbeat>) {
           on_run_frame(pool, what);
@@ -89,15 +174,18 @@ void Service::on_frame(PoolId pool, const PoolFrame& frame) {
       frame);
 }
 
-void Service::detach(PoolId pool, const std::string& reason) {
-  remove(pool, reason, jobs::PoolLost{pool, reason});
+void Service::detach(PoolId pool, const PoolPort& port, const std::string& reason) {
+  const auto at = pools_.find(pool);
+  if (at == pools_.end() || at->second.port != &port) return;
+  AttachedPool gone = at->second;
+  remove(pool, reason, jobs::PoolCut{pool, reason});
+  note_away(pool, std::move(gone));
 }
 
 void Service::remove(PoolId pool, const std::string& reason, const jobs::Input& input) {
   const auto gone = pools_.extract(pool);
   if (gone.empty()) return;
   log_info("pool gone", {{"pool", gone.mapped().info.name}, {"reason", reason}});
-  local_pool_left_ = local_pool_left_ || gone.mapped().info.local;
   if (!ended_.empty()) flush();  // those runs are not lost
   put(input);
 }
@@ -117,6 +205,11 @@ PoolList Service::pools() const {
     list.pools.push_back(pool.info);
     list.pools.back().rank_jobs = queue_.rank_jobs(id);
     local_there = local_there || pool.info.local;
+  }
+  for (const auto& [name, pool] : away_) {
+    list.pools.push_back(pool.info);
+    list.pools.back().local = name == local_pool_;
+    local_there = local_there || name == local_pool_;
   }
   if (!local_there) {
     PoolInfo starting;

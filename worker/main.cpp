@@ -9,13 +9,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
+#include "proto/codec/json.hpp"
 #include "proto/codec/provenance.hpp"
 #include "worker/mpi/mpi_transport.hpp"
 #include "worker/runtime/pool.hpp"
@@ -32,7 +37,7 @@ void on_signal(int number) {
 }
 
 struct Options {
-  std::string daemon, token_file, tls_ca, name, job_file, out;
+  std::string daemon, daemon_file, token_file, tls_ca, name, job_file, out;
   int expect_ranks = 0;
   double silence_max_s = std::chrono::duration<double>(silence_max_default).count();
 
@@ -51,6 +56,9 @@ void add_options(CLI::App& app, Options& options) {
                  "Certificates (PEM) to trust for https://, instead of the system's")
       ->envname("PIPEWRIGHT_TLS_CA")
       ->type_name("FILE");
+  auto* file = app.add_option(
+      "--daemon-file", options.daemon_file,
+      "daemon.json in the daemon's data folder: where to look for a daemon that has come back");
   auto* name = app.add_option("--name", options.name, "Name of the pool (default: HOST-PID)");
   auto* run = app.add_option("--run", options.job_file, "Without a daemon: run this job file");
   auto* out = app.add_option("--out", options.out, "Folder for the files of --run");
@@ -70,6 +78,7 @@ void add_options(CLI::App& app, Options& options) {
                   ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   daemon->needs(token)->excludes(run);
   token->needs(daemon);
+  file->needs(daemon);
   name->needs(daemon);
   run->needs(out);
   out->needs(run);
@@ -79,7 +88,9 @@ void add_options(CLI::App& app, Options& options) {
       "  mpirun -n 4 pipewright-worker --daemon http://127.0.0.1:7070 --token-file DIR/token\n"
       "  mpirun -n 4 pipewright-worker --run job.yaml --out results\n"
       "`pipewright up` starts a pool on this machine by itself.\n"
-      "At SIGTERM or SIGUSR1 a pool gives its runs back to the daemon and ends with status 0.");
+      "At SIGTERM or SIGUSR1 a pool gives its runs back to the daemon and ends with status 0. When "
+      "the daemon is gone it keeps its runs and attaches again, for as long as that daemon's lease "
+      "said.");
   app.set_version_flag("--version", std::string(program_version()));
 }
 
@@ -135,7 +146,19 @@ PoolHello hello_of(const std::string& given_name, std::vector<RankInfo> ranks) {
   hello.program_commit = program_commit();
   hello.cpu_type = cpu_type();
   hello.slurm_job = variable("SLURM_JOB_ID");
+  std::random_device random;
+  hello.instance = std::to_string(random()) + "-" + std::to_string(random());
   return hello;
+}
+
+/// Where the daemon is now: where it says in its data folder, if that is known.
+DaemonAddress address_now(const Options& options) {
+  std::string url = options.daemon;
+  if (std::ifstream file(options.daemon_file); file) {
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    url = value_from_json(text).at("url").as_text();
+  }
+  return daemon_address(url, options.token_file, options.tls_ca);
 }
 
 int serve(const Options& options, std::vector<RankInfo> ranks, Transport& transport) {
@@ -143,15 +166,18 @@ int serve(const Options& options, std::vector<RankInfo> ranks, Transport& transp
   const std::filesystem::path spool =
       std::filesystem::temp_directory_path() / ("pipewright-pool-" + std::to_string(getpid()));
   const PoolHello hello = hello_of(options.name, ranks);
-  const PoolOptions pool{spool.string(), std::move(ranks), options.silence_max(), kill_follows};
-  PoolEnd end;
-  {
-    DaemonLink link(daemon_address(options.daemon, options.token_file, options.tls_ca), hello,
-                    connect_deadline);
-    say("pool '" + hello.name + "' of " + std::to_string(transport.size()) +
-        " ranks is attached to " + options.daemon);
-    end = serve_pool(transport, link, pool, stop_asked);
-  }
+  const Connect connect = [&](std::vector<RunId> runs) {
+    PoolHello again = hello;
+    again.runs = std::move(runs);
+    return std::make_unique<DaemonLink>(address_now(options), again, connect_deadline);
+  };
+  auto link = connect({});
+  link->await_welcome();
+  say("pool '" + hello.name + "' of " + std::to_string(transport.size()) +
+      " ranks is attached to " + options.daemon);
+  const PoolOptions pool{connect,     say, spool.string(), std::move(ranks), options.silence_max(),
+                         kill_follows};
+  const PoolEnd end = serve_pool(transport, std::move(link), pool, stop_asked);
   std::error_code ignored;
   std::filesystem::remove_all(spool, ignored);
   say("pool '" + hello.name + "' ends: " + end.reason);

@@ -85,6 +85,10 @@ void Queue::on(const JobRestored& event) {
       ++job.counts.cancelled;
       continue;
     }
+    if (run.pool && limits_.lease.count() > 0) {
+      restore_run(event.job, job, run);
+      continue;
+    }
     job.again[run.number] = {run.attempt, 0};
     if (run.state == JobState::queued) continue;
     store_run(event.job, run.number, JobState::queued,
@@ -123,23 +127,6 @@ void Queue::drop_waiting(JobId id, JobEntry& job) {
   job.again.clear();
 }
 
-void Queue::on(const PoolAttached& event) {
-  pools_[event.pool] = {std::vector<LaneId>(event.ranks, no_lane), event.ranks, {}, now_};
-}
-
-void Queue::on(const PoolHeard& event) {
-  const auto at = pools_.find(event.pool);
-  if (at != pools_.end()) at->second.heard = now_;
-}
-
-void Queue::on(const PoolLost& event) {
-  remove_pool(event.pool, Return::lost, event.reason);
-}
-
-void Queue::on(const PoolLeft& event) {
-  remove_pool(event.pool, Return::given_back, event.reason, event.lost);
-}
-
 void Queue::on(const RunBegan& event) {
   if (!runs_on(event.pool, event.run)) return;
   JobEntry& job = jobs_.at(event.run.job);
@@ -174,27 +161,6 @@ void Queue::on(const RunOver& event) {
   }
   // A run that is no longer known is acknowledged too, so that the pool forgets it.
   if (pools_.contains(event.pool)) effects_.push_back(AcknowledgeEnd{event.pool, event.run});
-}
-
-void Queue::on(const TimePassed&) {
-  // When this process itself stood still (a slow disk, a stopped machine), what the pools sent
-  // meanwhile may be unread: they get that time on top.
-  const Time gap = now_ - std::exchange(checked_, now_).value_or(now_);
-  if (gap > limits_.heartbeat_interval) {
-    for (auto& [id, pool] : pools_) pool.heard = std::min(now_, pool.heard + gap);
-  }
-  const Time silence_max = limits_.heartbeat_interval * limits_.heartbeats_missed_max;
-  std::vector<PoolId> silent;
-  for (const auto& [id, pool] : pools_) {
-    if (now_ - pool.heard > silence_max) silent.push_back(id);
-  }
-  std::erase_if(gone_, [this](const GonePool& pool) { return pool.until <= now_; });
-  for (const PoolId pool : silent) {
-    const std::string reason =
-        "the pool was silent for more than " + std::to_string(silence_max.count()) + " ms";
-    effects_.push_back(DropPool{pool, reason});
-    remove_pool(pool, Return::lost, reason);
-  }
 }
 
 /// Starts the job's next run on free ranks, or gives it to ranks that have one; false when there
@@ -283,46 +249,21 @@ std::pair<PoolId, Queue::LaneId> Queue::lane_with_room(JobId id, const JobEntry&
 Queue::Time Queue::leave_lane(JobEntry& job, std::uint32_t number) {
   const RunEntry run = job.under_way.extract(number).mapped();
   if (run.began) --job.began;
-  const auto pool = pools_.find(run.pool);
-  if (pool == pools_.end()) return {};
-  const auto at = pool->second.lanes.find(run.lane);
+  Pool* pool = find_pool(run.pool);
+  if (pool == nullptr) return {};
+  const auto at = pool->lanes.find(run.lane);
   Lane& lane = at->second;
   lane.runs.erase(std::find(lane.runs.begin(), lane.runs.end(), number));
   const Time took = now_ - std::exchange(lane.front_since, now_);
   if (!lane.runs.empty()) return took;
-  for (const std::uint32_t rank : lane.ranks) pool->second.rank_lanes[rank] = no_lane;
-  pool->second.free += lane.ranks.size();
+  for (const std::uint32_t rank : lane.ranks) {
+    if (rank >= pool->rank_lanes.size() || pool->rank_lanes[rank] != run.lane) continue;
+    pool->rank_lanes[rank] = no_lane;
+    ++pool->free;
+  }
   shares_.give_back(job.kind.user, lane.ranks.size(), now_);
-  pool->second.lanes.erase(at);
+  pool->lanes.erase(at);
   return took;
-}
-
-void Queue::remove_pool(PoolId pool, Return how, const std::string& reason,
-                        const std::vector<LostRun>& lost) {
-  const auto gone = pools_.extract(pool);
-  if (gone.empty()) return;
-  if (how == Return::lost || !lost.empty()) {
-    gone_.push_back({gone.mapped().rank_lanes.size(), now_ + limits_.pool_return});
-  }
-  // In the order of jobs and runs, whichever ranks had them. A run that was not the first of its
-  // ranks has not begun.
-  std::map<std::pair<JobId, std::uint32_t>, Return> returned;
-  for (const auto& [id, lane] : gone.mapped().lanes) {
-    shares_.give_back(jobs_.at(lane.job).kind.user, lane.ranks.size(), now_);
-    for (const std::uint32_t run : lane.runs) {
-      returned[{lane.job, run}] = run == lane.runs.front() ? how : Return::not_begun;
-    }
-  }
-  for (const auto& [run, how_it] : returned) {
-    const RunId id{run.first, run.second, jobs_.at(run.first).under_way.at(run.second).attempt};
-    const auto named =
-        std::find_if(lost.begin(), lost.end(), [&](const LostRun& one) { return one.run == id; });
-    if (named == lost.end()) {
-      return_run(run.first, run.second, how_it, reason);
-    } else {
-      return_run(run.first, run.second, Return::lost, named->message);
-    }
-  }
 }
 
 /// Of a run that has not begun the attempt is as good as new. One that was given back keeps its

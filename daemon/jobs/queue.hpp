@@ -36,7 +36,7 @@
 namespace pipewright {
 
 using JobId = std::uint32_t;
-/// One attachment of a pool: a pool that comes back gets a new one.
+/// One stay of a pool: it keeps it when it comes back with its runs within the lease.
 using PoolId = StrongId<struct PoolTag, std::uint32_t>;
 
 namespace jobs {
@@ -54,6 +54,9 @@ struct RestoredRun {
   std::uint32_t number = 0;
   JobState state = JobState::queued;
   std::uint32_t attempt = 0;
+  // Of a run that was under way: its pool may come back with it. Otherwise it is run again.
+  std::optional<PoolId> pool = {};
+  std::vector<std::uint32_t> ranks = {};
 };
 struct FailedRun {
   std::uint32_t number = 0;
@@ -80,6 +83,13 @@ struct CancelAsked {
 struct PoolAttached {
   PoolId pool;
   std::uint32_t ranks = 1;
+  bool keeps_runs = false;       // when its connection is cut
+  std::vector<RunId> runs = {};  // that it has kept
+};
+/// Its connection is gone: when it keeps its runs, it has the lease to come back with them.
+struct PoolCut {
+  PoolId pool;
+  std::string reason;
 };
 struct PoolHeard {
   PoolId pool;
@@ -111,8 +121,8 @@ struct RunOver {
   std::string summary_json;
 };
 struct TimePassed {};
-using Input = std::variant<JobAccepted, JobRestored, CancelAsked, PoolAttached, PoolHeard, PoolLost,
-                           PoolLeft, RunBegan, RunAdvanced, RunOver, TimePassed>;
+using Input = std::variant<JobAccepted, JobRestored, CancelAsked, PoolAttached, PoolHeard, PoolCut,
+                           PoolLost, PoolLeft, RunBegan, RunAdvanced, RunOver, TimePassed>;
 
 // What is to be done.
 struct StoreJob {
@@ -183,6 +193,8 @@ struct QueueLimits {
   std::chrono::milliseconds starving_after{3'600'000};
   /// The ranks of a lost pool count so long as if they were there, for it may come back.
   std::chrono::milliseconds pool_return{15'000};
+  /// How long a pool whose connection is cut may take to come back with its runs.
+  std::chrono::milliseconds lease{60'000};
 };
 
 class Queue {
@@ -204,6 +216,8 @@ class Queue {
   bool runs_on(PoolId pool, RunId run) const;
   /// The job of each rank of a pool, 0 for none; empty for a pool that is not attached.
   std::vector<JobId> rank_jobs(PoolId pool) const;
+  /// It is away, and may come back with its runs.
+  bool awaits(PoolId pool) const { return away_.contains(pool); }
   /// Nothing more is started, and what is lost from now on is queued again in any case: the daemon
   /// is about to end.
   void stop_starting() { starting_allowed_ = false; }
@@ -222,7 +236,9 @@ class Queue {
     std::vector<LaneId> rank_lanes;  // no_lane for a free rank
     std::size_t free = 0;
     std::map<LaneId, Lane> lanes;
-    Time heard{};
+    Time heard{};  // or, of one that is away, since when
+    bool keeps_runs = false;
+    std::string reason = {};  // why it is away
   };
   struct RunEntry {
     bool began = false;
@@ -279,6 +295,7 @@ class Queue {
   void on(const CancelAsked& event);
   void on(const PoolAttached& event);
   void on(const PoolHeard& event);
+  void on(const PoolCut& event);
   void on(const PoolLost& event);
   void on(const PoolLeft& event);
   void on(const RunBegan& event);
@@ -300,7 +317,12 @@ class Queue {
   std::size_t lane_runs_max(const JobEntry& job) const;
   Time leave_lane(JobEntry& job, std::uint32_t number);
   enum class Return { lost, given_back, not_begun };
-  void remove_pool(PoolId pool, Return how, const std::string& reason,
+  void restore_run(JobId id, JobEntry& job, const RestoredRun& run);
+  static bool give_ranks(Pool& pool, LaneId id, const Lane& lane);
+  std::vector<PoolId> silent_for(const std::map<PoolId, Pool>& pools, Time time) const;
+  void cut(PoolId pool, const std::string& reason);
+  Pool* find_pool(PoolId pool);
+  void remove_pool(PoolId id, Return how, std::string reason,
                    const std::vector<LostRun>& lost = {});
   void return_run(JobId id, std::uint32_t number, Return how, const std::string& reason);
   void end_run(JobId id, std::uint32_t number, JobState state, std::string message,
@@ -318,6 +340,7 @@ class Queue {
   std::set<JobId> changed_;  // by the input that is being handled
   std::map<PoolId, Pool> pools_;
   std::vector<GonePool> gone_;
+  std::map<PoolId, Pool> away_;  // they may come back with their runs
   LaneId last_lane_ = no_lane;
   Effects effects_;
   Time now_{};

@@ -80,6 +80,7 @@ std::optional<PoolId> Queue::pool_to_keep(const JobEntry& job, const Pools& kept
 std::size_t Queue::ranks_for(const JobEntry& job) const {
   std::size_t largest = 0;
   for (const auto& [id, pool] : pools_) largest = std::max(largest, pool.rank_lanes.size());
+  for (const auto& [id, pool] : away_) largest = std::max(largest, pool.rank_lanes.size());
   for (const GonePool& pool : gone_) largest = std::max(largest, pool.ranks);
   return std::min(largest, static_cast<std::size_t>(job.kind.ranks_wanted));
 }

@@ -22,7 +22,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
   ~PoolSession() override {
     if (!pool_) return;
     try {
-      service_.detach(*pool_, "the daemon ended");
+      service_.detach(*pool_, *this, "the daemon ended");
     } catch (const Error& error) {
       log_error("pool cannot be detached", {{"error", error.what()}});
     }
@@ -64,7 +64,7 @@ class PoolSession : public PoolPort, public std::enable_shared_from_this<PoolSes
     if (!closing_) close("the connection was closed");
     const PoolId gone = *std::exchange(pool_, std::nullopt);
     try {
-      service_.detach(gone, reason_);
+      service_.detach(gone, *this, reason_);
     } catch (const Error& error) {
       log_error("pool cannot be detached", {{"error", error.what()}});
     }

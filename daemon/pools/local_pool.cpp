@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "daemon/log.hpp"
 #include "daemon/pools/process_tree.hpp"
+#include "daemon/store/job_files.hpp"
 
 namespace pipewright {
 namespace {
@@ -53,11 +53,8 @@ std::vector<char*> child_environment() {
 
 /// Between fork and exec: nothing that allocates.
 [[noreturn]] void become(const std::vector<char*>& arguments, const std::vector<char*>& variables,
-                         int log, pid_t parent) {
+                         int log) {
   ::setpgid(0, 0);
-  // mpirun ends its ranks in order at a SIGTERM; so a daemon that is killed takes its pool along.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(1);
   const int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
@@ -87,6 +84,20 @@ std::string describe(int status) {
 
 }  // namespace
 
+LocalPool::LocalPool(LocalPoolOptions options, Time now) : options_(std::move(options)) {
+  const std::optional<LocalPoolRecord> record = read_local_pool(options_.data_dir);
+  if (!record || !is_there(*record)) return;
+  if (record->ranks == options_.ranks) {
+    log_info("local pool adopted", {{"ranks", record->ranks}, {"pid", record->pid}});
+    adopted_ = record;
+    pid_ = static_cast<pid_t>(record->pid);
+    started_ = now;
+  } else {
+    log_info("local pool of an earlier daemon is ended", {{"ranks", record->ranks}});
+    kill_tree(static_cast<pid_t>(record->pid));
+  }
+}
+
 LocalPool::~LocalPool() {
   kill();
 }
@@ -104,6 +115,8 @@ void LocalPool::start(Time now) {
                                     options_.worker.string(),
                                     "--daemon",
                                     options_.daemon_url,
+                                    "--daemon-file",
+                                    (options_.data_dir / "daemon.json").string(),
                                     "--token-file",
                                     options_.token_file.string(),
                                     "--name",
@@ -116,9 +129,8 @@ void LocalPool::start(Time now) {
   arguments.push_back(nullptr);
   const std::vector<char*> variables = child_environment();
   const int log = open_log(options_.log_file);
-  const pid_t parent = ::getpid();
   const pid_t child = log < 0 ? -1 : ::fork();
-  if (child == 0) become(arguments, variables, log, parent);
+  if (child == 0) become(arguments, variables, log);
   started_ = now;
   has_worked_ = false;
   if (child < 0) {
@@ -128,6 +140,13 @@ void LocalPool::start(Time now) {
   } else {
     pid_ = child;
     ::setpgid(child, child);  // here too: whoever comes first
+    const LocalPoolRecord record{child, process_started(child), options_.ranks};
+    try {
+      write_file_atomically(options_.data_dir / local_pool_file, to_text(record), 0600);
+    } catch (const Error& error) {
+      log_warning("a daemon that comes after this one will not know its pool",
+                  {{"error", error.what()}});
+    }
     log_info("local pool started",
              {{"ranks", options_.ranks}, {"pid", child}, {"log", options_.log_file.string()}});
   }
@@ -135,6 +154,10 @@ void LocalPool::start(Time now) {
 }
 
 void LocalPool::note_end(Time now) {
+  if (adopted_) {
+    if (!is_there(*adopted_)) has_ended(now, "it has gone");
+    return;
+  }
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) != pid_) return;
   has_ended(now, describe(status));
@@ -142,6 +165,8 @@ void LocalPool::note_end(Time now) {
 
 void LocalPool::has_ended(Time now, const std::string& how) {
   pid_ = -1;
+  adopted_.reset();
+  end_ = how;
   if (retired_) {
     log_info("local pool ended");
     return;
@@ -169,15 +194,18 @@ void LocalPool::terminate() {
 void LocalPool::kill() {
   retired_ = true;
   if (!running()) return;
-  kill_tree(pid_);
-  ::waitpid(pid_, nullptr, 0);
+  reap();
   pid_ = -1;
+}
+
+void LocalPool::reap() {
+  kill_tree(pid_);
+  if (!adopted_) ::waitpid(pid_, nullptr, 0);
 }
 
 void LocalPool::replace(Time now) {
   if (!running()) return;
-  kill_tree(pid_);
-  ::waitpid(pid_, nullptr, 0);
+  reap();
   has_ended(now, "ended by the daemon, for it had left");
 }
 

@@ -48,6 +48,8 @@ struct PutPoolFrame {
     hello.set_cpu_type(clean_utf8(plain.cpu_type));
     hello.set_protocol(plain.protocol);
     hello.set_slurm_job(clean_utf8(plain.slurm_job));
+    hello.set_instance(clean_utf8(plain.instance));
+    for (const RunId& run : plain.runs) with_run(run, hello.add_runs());
   }
   void operator()(const Heartbeat&) const { frame.mutable_heartbeat(); }
   void operator()(const RunStarted& plain) const { with_run(plain.run, frame.mutable_started()); }
@@ -109,6 +111,8 @@ PoolHello hello_from(const v1::PoolHello& message) {
   plain.cpu_type = message.cpu_type();
   plain.protocol = message.protocol();
   plain.slurm_job = message.slurm_job();
+  plain.instance = message.instance();
+  for (const v1::HeldRun& run : message.runs()) plain.runs.push_back(run_of(run));
   return plain;
 }
 
@@ -156,6 +160,7 @@ struct PutDaemonFrame {
 
   void operator()(const Welcome& plain) const {
     frame.mutable_welcome()->set_heartbeat_interval_ms(plain.heartbeat_interval_ms);
+    frame.mutable_welcome()->set_lease_ms(plain.lease_ms);
   }
   void operator()(const Refused& plain) const {
     frame.mutable_refused()->set_reason(clean_utf8(plain.reason));
@@ -254,7 +259,7 @@ DaemonFrame decode_daemon_frame(std::string_view bytes) {
   wire::parse(bytes, WireFormat::protobuf, message);
   switch (message.what_case()) {
     case v1::DaemonFrame::kWelcome:
-      return Welcome{message.welcome().heartbeat_interval_ms()};
+      return Welcome{message.welcome().heartbeat_interval_ms(), message.welcome().lease_ms()};
     case v1::DaemonFrame::kRefused:
       return Refused{message.refused().reason()};
     case v1::DaemonFrame::kStart:

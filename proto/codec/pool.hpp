@@ -12,7 +12,7 @@
 
 namespace pipewright {
 
-inline constexpr std::uint32_t pool_protocol_version = 3;
+inline constexpr std::uint32_t pool_protocol_version = 4;
 inline constexpr std::size_t file_chunk_bytes_max = std::size_t{1} << 20;
 
 struct RankInfo {
@@ -21,19 +21,21 @@ struct RankInfo {
   std::int64_t pid = 0;
 };
 
-struct PoolHello {
-  std::string name;
-  std::vector<RankInfo> ranks;
-  std::string program_version, program_commit, cpu_type;
-  std::uint32_t protocol = pool_protocol_version;
-  std::string slurm_job = {};
-};
 /// A run that is under way: a job, the run's number in it, and which attempt at it.
 struct RunId {
   std::uint32_t job;
   std::uint32_t run;
   std::uint32_t attempt;
   friend auto operator<=>(const RunId&, const RunId&) = default;
+};
+struct PoolHello {
+  std::string name;
+  std::vector<RankInfo> ranks;
+  std::string program_version, program_commit, cpu_type;
+  std::uint32_t protocol = pool_protocol_version;
+  std::string slurm_job = {};
+  std::string instance = {};
+  std::vector<RunId> runs = {};  // that it has kept
 };
 struct RunStarted {
   RunId run{};
@@ -95,6 +97,7 @@ using PoolFrame =
 
 struct Welcome {
   std::uint32_t heartbeat_interval_ms = 0;
+  std::uint32_t lease_ms = 0;
 };
 struct Refused {
   std::string reason;

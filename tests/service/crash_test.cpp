@@ -87,21 +87,34 @@ void submit_jobs(World& world, int number) {
   }
 }
 
-/// Serves one attachment until the daemon is gone.
-void serve(World& world, FakePool& pool) {
+/// All of a run that has ended in the pool, whatever of it the daemon has heard before.
+void tell(FakePool& pool, RunId run) {
+  pool.send(RunStarted{run});
+  for (std::size_t first = 0; first < points_per_job; first += 10) pool.send_points(run, first, 10);
+  pool.send_file(run, "objective.csv", "tick,updates,value\n0,0,1\n");
+  pool.end(run);
+}
+
+/// Serves one attachment until the daemon is gone. `kept` are the runs whose end is not known to be
+/// stored: none of them may be started again.
+void serve(World& world, FakePool& pool, std::set<RunId>& kept) {
+  for (const RunId run : kept) tell(pool, run);
   while (const auto frame = pool.receive()) {
     if (const auto* start = std::get_if<StartRun>(&*frame)) {
-      pool.send(RunStarted{start->run});
-      for (std::size_t first = 0; first < points_per_job; first += 10) {
-        pool.send_points(start->run, first, 10);
+      for (const RunId run : kept) {
+        if (run.job != start->run.job) continue;
+        world.fault("job " + std::to_string(run.job) + " is started as attempt " +
+                    std::to_string(start->run.attempt) + ", but the pool has it as attempt " +
+                    std::to_string(run.attempt));
       }
-      pool.send_file(start->run, "objective.csv", "tick,updates,value\n0,0,1\n");
-      pool.end(start->run);
+      kept.insert(start->run);
+      tell(pool, start->run);
     } else if (const auto* stored = std::get_if<PointsStored>(&*frame)) {
       const std::lock_guard lock(world.mutex);
       auto& most = world.points_stored[stored->run.job];
       most = std::max(most, stored->next_index);
-    } else if (std::holds_alternative<RunEndStored>(*frame)) {
+    } else if (const auto* ended = std::get_if<RunEndStored>(&*frame)) {
+      kept.erase(ended->run);
       const std::lock_guard lock(world.mutex);
       ++world.ended;
       world.changed.notify_all();
@@ -110,12 +123,13 @@ void serve(World& world, FakePool& pool) {
 }
 
 void run_jobs(World& world) {
+  std::set<RunId> kept;
   while (!world.over) {
     try {
-      FakePool pool(world.daemon(), "crash", 2);
-      serve(world, pool);
+      FakePool pool(world.daemon(), "crash", "instance", {kept.begin(), kept.end()}, 2);
+      serve(world, pool, kept);
     } catch (const std::exception&) {
-      std::this_thread::yield();  // the daemon is gone, or the pool before is not noticed as gone
+      std::this_thread::yield();  // the daemon is gone
     }
   }
 }

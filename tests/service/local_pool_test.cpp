@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "daemon/pools/local_pool.hpp"
+#include "daemon/pools/process_tree.hpp"
 #include "tests/service/support.hpp"
 
 namespace pipewright::test {
@@ -50,6 +51,7 @@ struct LocalPoolTest : testing::Test {
     options.daemon_url = "http://127.0.0.1:1";
     options.token_file = folder.path() / "token";
     options.log_file = folder.path() / "log";
+    options.data_dir = folder.path();
     std::ofstream(options.worker) << "#!/bin/sh\n" << script;
     std::filesystem::permissions(options.worker, std::filesystem::perms::owner_all);
   }
@@ -58,11 +60,12 @@ struct LocalPoolTest : testing::Test {
 
 TEST_F(LocalPoolTest, StartsItsRanksAndEndsThem) {
   worker_is("echo \"pid $$ got $*\"\nexec sleep 1000\n");
-  LocalPool pool(options);
+  LocalPool pool(options, start);
   pool.tick(start);
   EXPECT_TRUE(pool.running());
   wait_until([&] { return count(log(), " got ") == 2; });
-  EXPECT_THAT(log(), HasSubstr("--daemon http://127.0.0.1:1 --token-file " +
+  EXPECT_THAT(log(), HasSubstr("--daemon http://127.0.0.1:1 --daemon-file " +
+                               (folder.path() / "daemon.json").string() + " --token-file " +
                                options.token_file.string() + " --name local"));
   const std::string text = log();
   const std::size_t at = text.find("pid ") + 4;
@@ -81,7 +84,7 @@ TEST_F(LocalPoolTest, StartsItsRanksAndEndsThem) {
 TEST_F(LocalPoolTest, IsStartedAgainLaterAndLater) {
   worker_is("echo started\nexit 3\n");
   options.ranks = 1;
-  LocalPool pool(options);
+  LocalPool pool(options, start);
   LocalPool::Time now = start;
   std::size_t starts = 0;
   for (const int pause_ms : {0, 500, 1000, 2000}) {
@@ -101,23 +104,60 @@ TEST_F(LocalPoolTest, IsStartedAgainLaterAndLater) {
   }
 }
 
-TEST_F(LocalPoolTest, DoesNotSurviveADaemonThatIsKilled) {
-  worker_is("echo \"pid $$ .\"\nexec sleep 1000\n");
-  const pid_t daemon = ::fork();
-  if (daemon == 0) {
-    LocalPool pool(options);
+/// A pool of a daemon that is killed, whose ranks are there.
+struct Orphan : LocalPoolTest {
+  std::vector<std::string> ranks;
+
+  void SetUp() override {
+    worker_is("echo \"pid $$ .\"\nexec sleep 1000\n");
+    const pid_t daemon = ::fork();
+    if (daemon == 0) {
+      LocalPool pool(options, start);
+      pool.tick(start);
+      while (true) ::pause();
+    }
+    wait_until([&] { return count(log(), " .\n") == 2; });
+    ::kill(daemon, SIGKILL);
+    ::waitpid(daemon, nullptr, 0);
+    const std::string text = log();
+    for (std::size_t at = 0; (at = text.find("pid ", at)) != std::string::npos;) {
+      at += 4;
+      ranks.push_back(text.substr(at, text.find(' ', at) - at));
+    }
+  }
+};
+
+TEST_F(Orphan, IsAdoptedByTheNextDaemonAndEndsWithIt) {
+  {
+    LocalPool pool(options, start);
+    EXPECT_TRUE(pool.running());
     pool.tick(start);
-    while (true) ::pause();
+    pool.tick(start + std::chrono::hours(1));
+    EXPECT_EQ(count(log(), " .\n"), 2U) << "no other is started";
+    for (const std::string& rank : ranks) EXPECT_FALSE(dead(rank));
+    EXPECT_FALSE(pool.take_end());
   }
-  wait_until([&] { return count(log(), " .\n") == 2; });
-  ::kill(daemon, SIGKILL);
-  ::waitpid(daemon, nullptr, 0);
-  const std::string text = log();
-  for (std::size_t at = 0; (at = text.find("pid ", at)) != std::string::npos;) {
-    at += 4;
-    const std::string rank = text.substr(at, text.find(' ', at) - at);
-    wait_until([&] { return dead(rank); });
-  }
+  for (const std::string& rank : ranks) wait_until([&] { return dead(rank); });
+}
+
+TEST_F(Orphan, ThatDiesIsNoticedAndStartedAgain) {
+  LocalPool pool(options, start);
+  kill_tree(static_cast<pid_t>(read_local_pool(folder.path())->pid));
+  wait_until([&] {
+    pool.tick(start);
+    return !pool.running();
+  });
+  EXPECT_TRUE(pool.take_end());
+  pool.tick(start + std::chrono::hours(1));
+  EXPECT_TRUE(pool.running());
+  wait_until([&] { return count(log(), " .\n") == 4; });
+}
+
+TEST_F(Orphan, OfAnotherSizeIsReplaced) {
+  options.ranks = 1;
+  LocalPool pool(options, start);
+  EXPECT_FALSE(pool.running());
+  for (const std::string& rank : ranks) wait_until([&] { return dead(rank); });
 }
 
 }  // namespace

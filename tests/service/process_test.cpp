@@ -24,7 +24,7 @@ TEST_F(DaemonProcess, AcceptedJobsSurviveAKillAndRunAfterARestart) {
     EXPECT_EQ(process->kill(SIGKILL), -SIGKILL);
     EXPECT_FALSE(pool.receive());
   }
-  process = launch();
+  process = launch({"--port", "0", "--lease", "0"});  // that pool does not come back
   const Client client = client_of(*process);
   EXPECT_THAT(show(client, 1).message, HasSubstr("the daemon was restarted"));
   EXPECT_EQ(points_of(events(client, 1)).size(), 40u) << "acknowledged points are there";

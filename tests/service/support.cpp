@@ -163,12 +163,33 @@ std::vector<Point> some_points(std::size_t first, std::size_t count) {
   return points;
 }
 
-FakePool::FakePool(const Client& client, const std::string& name, std::uint32_t ranks)
-    : socket_(client.port(), "/v1/pools/attach", client.token()) {
+namespace {
+
+PoolHello hello_of(const std::string& name, std::uint32_t ranks) {
   PoolHello hello;
   hello.name = name;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) hello.ranks.push_back({rank, "here", 1});
   hello.program_version = "test";
+  return hello;
+}
+
+}  // namespace
+
+FakePool::FakePool(const Client& client, const std::string& name, std::uint32_t ranks)
+    : socket_(client.port(), "/v1/pools/attach", client.token()) {
+  hello(hello_of(name, ranks));
+}
+
+FakePool::FakePool(const Client& client, const std::string& name, const std::string& instance,
+                   std::vector<RunId> runs, std::uint32_t ranks)
+    : socket_(client.port(), "/v1/pools/attach", client.token()) {
+  PoolHello mine = hello_of(name, ranks);
+  mine.instance = instance;
+  mine.runs = std::move(runs);
+  hello(mine);
+}
+
+void FakePool::hello(const PoolHello& hello) {
   send(hello);
   const std::optional<DaemonFrame> answer = receive();
   if (!answer) throw std::runtime_error("no answer to a hello");

@@ -76,6 +76,9 @@ std::vector<Point> some_points(std::size_t first, std::size_t count);
 class FakePool {
  public:
   FakePool(const Client& client, const std::string& name = "fake", std::uint32_t ranks = 4);
+  /// One that keeps its runs when its connection is cut; it has these.
+  FakePool(const Client& client, const std::string& name, const std::string& instance,
+           std::vector<RunId> runs, std::uint32_t ranks = 1);
 
   /// The next frame that is not a heartbeat; nothing once the daemon has closed.
   std::optional<DaemonFrame> receive();
@@ -102,6 +105,8 @@ class FakePool {
   const std::optional<Refused>& refused() const { return refused_; }
 
  private:
+  void hello(const PoolHello& hello);
+
   WebSocketClient socket_;
   std::optional<Refused> refused_;
 };

@@ -252,24 +252,33 @@ TEST(ApiCodec, TextThatIsNotUtf8IsMadeSo) {
 
 TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
   const RunId run{3, 7, 1};
-  const PoolFrame frames[] = {
-      PoolHello{"p", {{0, "host", 77}}, "0.1.0", "abc", "cpu", pool_protocol_version, "4711"},
-      Heartbeat{},
-      RunStarted{run},
-      RunPoints{run, 40, {{Series::objective, 1, 2, 0, 0.5}}},
-      RunProgress{run, {1, 2, 3, 4, 5, 6, {}}},
-      RunLog{run, {Severity::error, "no"}},
-      RunFileChunk{run, "weights.npy", 128, std::string("\0\xff", 2), true},
-      RunEnded{run, RunOutcome::lost, "gone", "{}"},
-      PoolGoodbye{"bye"},
-      CheckpointChunk{run, "row-1-20", 128, "state", true},
-      CheckpointSent{run, Tick(20)},
-      CheckpointWanted{run, "values-20", 1 << 20}};
+  const PoolFrame frames[] = {PoolHello{.name = "p",
+                                        .ranks = {{0, "host", 77}},
+                                        .program_version = "0.1.0",
+                                        .program_commit = "abc",
+                                        .cpu_type = "cpu",
+                                        .slurm_job = "4711",
+                                        .instance = "17-4",
+                                        .runs = {run, {4, 0, 2}}},
+                              Heartbeat{},
+                              RunStarted{run},
+                              RunPoints{run, 40, {{Series::objective, 1, 2, 0, 0.5}}},
+                              RunProgress{run, {1, 2, 3, 4, 5, 6, {}}},
+                              RunLog{run, {Severity::error, "no"}},
+                              RunFileChunk{run, "weights.npy", 128, std::string("\0\xff", 2), true},
+                              RunEnded{run, RunOutcome::lost, "gone", "{}"},
+                              PoolGoodbye{"bye"},
+                              CheckpointChunk{run, "row-1-20", 128, "state", true},
+                              CheckpointSent{run, Tick(20)},
+                              CheckpointWanted{run, "values-20", 1 << 20}};
   for (const PoolFrame& frame : frames) {
     const PoolFrame back = decode_pool_frame(encode_pool_frame(frame));
     EXPECT_EQ(back.index(), frame.index());
     EXPECT_EQ(encode_pool_frame(back), encode_pool_frame(frame));
   }
+  const auto hello = std::get<PoolHello>(decode_pool_frame(encode_pool_frame(frames[0])));
+  EXPECT_EQ(hello.instance, "17-4");
+  EXPECT_EQ(hello.runs, (std::vector<RunId>{run, {4, 0, 2}}));
   const auto chunk = std::get<RunFileChunk>(decode_pool_frame(encode_pool_frame(frames[6])));
   EXPECT_EQ(chunk.data, std::string("\0\xff", 2));
   EXPECT_EQ(chunk.run, run);
@@ -277,7 +286,7 @@ TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
 
 TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
   const RunId run{3, 7, 1};
-  const DaemonFrame frames[] = {Welcome{1000},
+  const DaemonFrame frames[] = {Welcome{1000, 60'000},
                                 Refused{"why"},
                                 StartRun{run, a_spec(), {1, 2}, {"/data", "/srv"}},
                                 CancelRun{run},
@@ -296,6 +305,8 @@ TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
     EXPECT_EQ(back.index(), frame.index());
     EXPECT_EQ(encode_daemon_frame(back), encode_daemon_frame(frame));
   }
+  EXPECT_EQ(std::get<Welcome>(decode_daemon_frame(encode_daemon_frame(frames[0]))).lease_ms,
+            60'000u);
   const auto start = std::get<StartRun>(decode_daemon_frame(encode_daemon_frame(frames[2])));
   EXPECT_EQ(start.spec, a_spec());
 }

@@ -95,6 +95,13 @@ void Coordinator::give_back_all() {
   for (const auto& [number, under_way] : runs_) under_way->give_back();
 }
 
+std::vector<RunId> Coordinator::runs() const {
+  std::vector<RunId> all;
+  for (const auto& [number, run] : runs_) all.push_back(run->run());
+  for (const StartRun& start : waiting_) all.push_back(start.run);
+  return all;
+}
+
 std::vector<RunId> Coordinator::runs_on(const std::set<std::uint32_t>& ranks) const {
   std::vector<RunId> found;
   for (const auto& [number, run] : runs_) {

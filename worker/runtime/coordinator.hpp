@@ -33,6 +33,8 @@ class Coordinator {
   void cancel(RunId run);
   /// Tells all runs to stop, and forgets those that wait: the listener hears no end of them.
   void give_back_all();
+  /// All that have not ended.
+  std::vector<RunId> runs() const;
   /// The runs that have begun on one of these ranks.
   std::vector<RunId> runs_on(const std::set<std::uint32_t>& ranks) const;
   /// Ranks that prepare a run.

@@ -44,19 +44,22 @@ class DaemonLink::Impl {
     asio::co_spawn(
         io_, [this, hello, deadline] { return run(hello, deadline); }, asio::detached);
     thread_ = std::thread([this] { io_.run(); });
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return welcomed_ || lost_; });
-    if (!welcomed_) {
-      const std::string why = *lost_;
-      lock.unlock();
-      stop();
-      throw Error("cannot attach to the daemon at " + address_.url.text() + ": " + why);
-    }
   }
   ~Impl() { stop(); }
 
-  void send(const PoolFrame& frame) {
-    std::string bytes = encode_pool_frame(frame);
+  std::optional<Welcome> welcome() const {
+    const std::lock_guard lock(mutex_);
+    return welcome_;
+  }
+
+  Welcome await_welcome() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return welcome_ || lost_; });
+    if (welcome_) return *welcome_;
+    throw Error("cannot attach to the daemon at " + address_.url.text() + ": " + *lost_);
+  }
+
+  void send(std::string bytes) {
     queued_bytes_ += bytes.size();
     asio::post(io_, [this, bytes = std::move(bytes)]() mutable {
       outgoing_.push_back(std::move(bytes));
@@ -128,19 +131,19 @@ class DaemonLink::Impl {
       interval_ =
           std::chrono::milliseconds(std::max<std::uint32_t>(welcome->heartbeat_interval_ms, 10));
       beast::get_lowest_layer(socket_).expires_never();
+      heard_ = looked_ = Clock::now();
       asio::co_spawn(
           io_, [this] { return write_queue(); }, asio::detached);
       asio::co_spawn(
           io_, [this] { return send_heartbeats(); }, asio::detached);
       {
         const std::lock_guard lock(mutex_);
-        welcomed_ = true;
+        welcome_ = *welcome;
       }
       changed_.notify_all();
       while (true) {
-        // The daemon sends something at least every interval; after several of silence it is gone.
-        beast::get_lowest_layer(socket_).expires_after(interval_ * 5);
         DaemonFrame frame = co_await read();
+        heard_ = Clock::now();
         if (std::holds_alternative<Heartbeat>(frame)) continue;
         {
           const std::lock_guard lock(mutex_);
@@ -227,12 +230,18 @@ class DaemonLink::Impl {
     }
   }
 
+  /// Also notices when the daemon, which sends something at least every interval, is silent.
   asio::awaitable<void> send_heartbeats() {
     static constexpr std::chrono::minutes patience{1};
     while (!lost()) {
       heartbeat_.expires_after(interval_ / 2);
       boost::system::error_code woken;
       co_await heartbeat_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      if (is_daemon_silent()) {
+        lose("the daemon was silent for more than " +
+             std::to_string((interval_ * silent_intervals_max).count()) + " ms");
+        co_return;
+      }
       const Clock::time_point alive_at{Clock::duration(alive_at_.load())};
       const bool is_silent = Clock::now() - last_written_ >= interval_ / 2;
       if (is_silent && outgoing_.empty() && Clock::now() - alive_at < patience) {
@@ -244,20 +253,30 @@ class DaemonLink::Impl {
     }
   }
 
+  bool is_daemon_silent() {
+    // When this process itself stood still, what the daemon sent meanwhile may be unread.
+    const auto now = Clock::now();
+    const auto gap = now - std::exchange(looked_, now);
+    if (gap > interval_) heard_ = std::min(now, heard_ + gap);
+    return now - heard_ > interval_ * silent_intervals_max;
+  }
+
+  static constexpr int silent_intervals_max = 5;
+
   DaemonAddress address_;
   std::shared_ptr<net::TlsContext> tls_;  // null for plain HTTP
   asio::io_context io_;
   websocket::stream<net::Stream> socket_;
   asio::steady_timer wake_writer_, heartbeat_;
   std::deque<std::string> outgoing_;  // of the link's thread, like the next two
-  Clock::time_point last_written_;
+  Clock::time_point last_written_, heard_, looked_;
   std::chrono::milliseconds interval_{0};
   std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<Clock::rep> alive_at_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<DaemonFrame> incoming_;  // guarded by the mutex, like the next two
-  bool welcomed_ = false;
+  std::optional<Welcome> welcome_;
   std::optional<std::string> lost_;
   std::thread thread_;
 };
@@ -266,8 +285,14 @@ DaemonLink::DaemonLink(const DaemonAddress& address, const PoolHello& hello,
                        std::chrono::seconds deadline)
     : impl_(std::make_unique<Impl>(address, hello, deadline)) {}
 DaemonLink::~DaemonLink() = default;
-void DaemonLink::send(const PoolFrame& frame) {
-  impl_->send(frame);
+std::optional<Welcome> DaemonLink::welcome() const {
+  return impl_->welcome();
+}
+Welcome DaemonLink::await_welcome() {
+  return impl_->await_welcome();
+}
+void DaemonLink::send_encoded(std::string frame) {
+  impl_->send(std::move(frame));
 }
 std::optional<DaemonFrame> DaemonLink::poll() {
   return impl_->poll();

@@ -25,13 +25,18 @@ DaemonAddress daemon_address(const std::string& url, const std::string& token_fi
 
 class DaemonLink {
  public:
-  /// Connects and says hello; waits for the welcome for `deadline` at most. Throws Error when there
-  /// is no such daemon or it refuses.
+  /// Begins to connect and to say hello, which fails (it is lost) after `deadline`.
   DaemonLink(const DaemonAddress& address, const PoolHello& hello, std::chrono::seconds deadline);
   ~DaemonLink();
 
-  /// Queues a frame. Frames are sent in order.
-  void send(const PoolFrame& frame);
+  /// The daemon's answer to the hello, once it has come.
+  std::optional<Welcome> welcome() const;
+  /// Waits for it. Throws Error when there is no such daemon or it refuses.
+  Welcome await_welcome();
+
+  /// Queues a frame. Frames are sent in order, after the welcome.
+  void send(const PoolFrame& frame) { send_encoded(encode_pool_frame(frame)); }
+  void send_encoded(std::string frame);
   /// A frame that has come, or nothing.
   std::optional<DaemonFrame> poll();
   /// Sleeps until a frame has come, the connection is lost, or the time has passed.

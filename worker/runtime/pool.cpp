@@ -141,19 +141,24 @@ class StandaloneListener : public RunListener {
 /// What each frame of the daemon leads to.
 class FrameHandler {
  public:
-  explicit FrameHandler(Coordinator& coordinator) : coordinator_(coordinator) {}
+  FrameHandler(Coordinator& coordinator, LinkListener& listener)
+      : coordinator_(coordinator), listener_(listener) {}
 
   void operator()(const StartRun& start) { coordinator_.start(start); }
   void operator()(const CancelRun& cancel) { coordinator_.cancel(cancel.run); }
-  void operator()(const CheckpointStored& stored) { coordinator_.on_stored(stored); }
-  void operator()(const CheckpointPiece& piece) { coordinator_.on_piece(piece); }
+  void operator()(const CheckpointStored& stored) {
+    if (listener_.on(stored)) coordinator_.on_stored(stored);
+  }
+  void operator()(const CheckpointPiece& piece) {
+    listener_.on(piece);
+    coordinator_.on_piece(piece);
+  }
   void operator()(const ShutDown& shut_down) {
     reason = "the daemon says to leave: " + shut_down.reason;
   }
   void operator()(const Refused& refused) { reason = "the daemon refuses: " + refused.reason; }
-  // Acknowledgements: this pool ends with its connection, so it keeps nothing to send again.
-  void operator()(const PointsStored&) {}
-  void operator()(const RunEndStored&) {}
+  void operator()(const PointsStored& stored) { listener_.on(stored); }
+  void operator()(const RunEndStored& stored) { listener_.on(stored); }
   void operator()(const Welcome&) {}
   void operator()(const Heartbeat&) {}
 
@@ -161,6 +166,85 @@ class FrameHandler {
 
  private:
   Coordinator& coordinator_;
+  LinkListener& listener_;
+};
+
+/// The connection to the daemon, which is made again for as long as the daemon's lease says.
+class Attachment {
+ public:
+  Attachment(const PoolOptions& options, std::unique_ptr<DaemonLink> link, LinkListener& listener)
+      : options_(options), listener_(listener), link_(std::move(link)) {
+    lease_ = std::chrono::milliseconds(link_->await_welcome().lease_ms);
+    listener_.attach(*link_);
+  }
+
+  /// Nothing while the daemon is away.
+  DaemonLink* link() const { return lost_ ? nullptr : link_.get(); }
+
+  /// Notices what has become of the connection. `runs` gives those that have been kept. Gives why
+  /// it is given up, or nothing.
+  template <class Runs>
+  std::optional<std::string> tend(Runs&& runs) {
+    if (!lost_ && link_->lost()) lose();
+    if (!lost_) return std::nullopt;
+    const auto now = Clock::now();
+    if (now - lost_since_ >= lease_) return why_given_up();
+    if (link_) {
+      if (const auto why = link_->lost()) fail(now, *why);
+    }
+    if (link_ && link_->welcome()) {
+      come_back();
+    } else if (!link_ && now >= next_try_) {
+      try {
+        link_ = options_.connect(runs());
+      } catch (const Error& error) {  // no address or token can be read at the moment
+        fail(now, error.what());
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds pause_min{50}, pause_max{2000};
+
+  void lose() {
+    lost_ = *link_->lost();
+    lost_since_ = Clock::now();
+    pause_ = pause_min;
+    listener_.detach();
+    if (lease_.count() > 0) {
+      options_.say("the connection to the daemon is lost: " + *lost_ +
+                   "; runs go on, and it is attached to again");
+    }
+    fail(lost_since_, *lost_);
+  }
+  void come_back() {
+    lease_ = std::chrono::milliseconds(link_->welcome()->lease_ms);
+    lost_.reset();
+    listener_.attach(*link_);
+    options_.say("the daemon is there again");
+  }
+  void fail(Clock::time_point now, const std::string& why) {
+    link_.reset();
+    fault_ = why;
+    next_try_ = now + pause_;
+    pause_ = std::min(2 * pause_, pause_max);
+  }
+  std::string why_given_up() const {
+    std::string why = "the connection to the daemon is lost: " + *lost_;
+    if (lease_.count() == 0) return why;
+    why += "; it has not come back within " + std::to_string(lease_.count()) + " ms";
+    return fault_ == *lost_ ? why : why + ": " + fault_;
+  }
+
+  const PoolOptions& options_;
+  LinkListener& listener_;
+  std::unique_ptr<DaemonLink> link_;
+  std::chrono::milliseconds lease_{0};
+  std::optional<std::string> lost_;  // why, until the daemon is there again
+  std::string fault_;                // of the last attempt
+  Clock::time_point lost_since_, next_try_;
+  std::chrono::milliseconds pause_{0};
 };
 
 }  // namespace
@@ -232,46 +316,60 @@ namespace {
 /// Rank 0 of a pool with a daemon.
 class Pool {
  public:
-  Pool(Transport& transport, DaemonLink& link, const PoolOptions& options, std::atomic<bool>& stop)
-      : link_(link),
-        options_(options),
+  Pool(Transport& transport, std::unique_ptr<DaemonLink> link, const PoolOptions& options,
+       std::atomic<bool>& stop)
+      : options_(options),
         stop_(stop),
         worker_(transport),
-        listener_(link),
+        listener_(options.spool),
+        attachment_(options, std::move(link), listener_),
         coordinator_(transport, listener_, options.spool),
         watch_(options.ranks, options.silence_max, Clock::now()),
         duties_{transport, worker_, &coordinator_, &watch_, &stop} {}
 
   PoolEnd serve() {
-    FrameHandler handler(coordinator_);
+    FrameHandler handler(coordinator_, listener_);
     while (handler.reason.empty()) {
-      if (const auto why = link_.lost()) {
-        // Ranks that are in the middle of a run would wait for each other: that world has to be
-        // ended as a whole.
-        return {"the connection to the daemon is lost: " + *why, !coordinator_.has_runs()};
-      }
       if (stop_) return leave("told to stop by a signal");
       if (!watch_.missing().empty()) return end(describe(watch_.missing()));
       bool moved = false;
-      while (const auto frame = link_.poll()) {
-        std::visit(handler, *frame);
-        moved = true;
+      // Also what came before the connection was lost.
+      if (DaemonLink* link = attachment_.link()) {
+        while (const auto frame = link->poll()) {
+          std::visit(handler, *frame);
+          moved = true;
+        }
       }
-      turn_or_rest(listener_.upload() || moved);
+      if (const auto why = attachment_.tend([&] { return kept_runs(); })) return leave(*why);
+      turn_or_rest(listener_.pump() || moved);
     }
     return leave(handler.reason);
   }
 
  private:
+  std::vector<RunId> kept_runs() const {
+    std::vector<RunId> runs = coordinator_.runs();
+    const std::vector<RunId> ended = listener_.ended_runs();
+    runs.insert(runs.end(), ended.begin(), ended.end());
+    return runs;
+  }
+
   void turn_or_rest(bool moved) {
-    link_.alive();
+    DaemonLink* link = attachment_.link();
+    if (link != nullptr) link->alive();
     moved = duties_.take_turn() || moved;
     watch_.look(coordinator_.starting(), Clock::now());
     if (moved) {
       backoff_.reset();
     } else {
       rest(backoff_, worker_, coordinator_.has_runs() ? sleep_in_run_max : sleep_idle_max,
-           [&](std::chrono::microseconds time) { link_.wait(time); });
+           [&](std::chrono::microseconds time) {
+             if (link != nullptr) {
+               link->wait(time);
+             } else {
+               sleep_for(time);
+             }
+           });
     }
   }
 
@@ -299,7 +397,7 @@ class Pool {
     for (const RunId run : coordinator_.runs_on(gone)) {
       goodbye.lost.push_back({run, describe(gone)});
     }
-    link_.send(goodbye);
+    if (DaemonLink* link = attachment_.link()) link->send(goodbye);
     return {reason, in_order};
   }
 
@@ -316,11 +414,11 @@ class Pool {
     return text;
   }
 
-  DaemonLink& link_;
   const PoolOptions& options_;
   std::atomic<bool>& stop_;
   RankWorker worker_;
   LinkListener listener_;
+  Attachment attachment_;
   Coordinator coordinator_;
   RankWatch watch_;
   Duties duties_;
@@ -329,9 +427,9 @@ class Pool {
 
 }  // namespace
 
-PoolEnd serve_pool(Transport& transport, DaemonLink& link, const PoolOptions& options,
-                   std::atomic<bool>& stop) {
-  return Pool(transport, link, options, stop).serve();
+PoolEnd serve_pool(Transport& transport, std::unique_ptr<DaemonLink> link,
+                   const PoolOptions& options, std::atomic<bool>& stop) {
+  return Pool(transport, std::move(link), options, stop).serve();
 }
 
 StandaloneResult run_standalone(Transport& transport, const Value& job, const std::string& out,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,15 @@ std::vector<RankInfo> gather_ranks(Transport& transport, const RankInfo& me,
 /// Rank 0, last of all: sends the other ranks home.
 void shut_down_ranks(Transport& transport);
 
+/// Begins to attach to the daemon (also one that has moved), telling of the runs that are kept.
+/// Throws ConfigError when its address cannot be told.
+using Connect = std::function<std::unique_ptr<DaemonLink>(std::vector<RunId> runs)>;
+
 struct PoolOptions {
-  std::string spool;            // folder for the files of runs
-  std::vector<RankInfo> ranks;  // of gather_ranks
+  Connect connect;
+  std::function<void(const std::string&)> say;  // what the pool's log is to have
+  std::string spool;                            // folder for the files of runs
+  std::vector<RankInfo> ranks;                  // of gather_ranks
   std::chrono::milliseconds silence_max = silence_max_default;
   /// True when whoever told this rank to stop is about to kill it.
   const std::atomic<bool>& hurry;
@@ -42,11 +49,12 @@ struct PoolEnd {
   bool in_order = false;  // all ranks are there and none is in a run: they can be shut down
 };
 
-/// Rank 0 with a daemon: takes runs until the connection is lost, the daemon says to leave, `stop`
-/// becomes true (also by another rank), or a rank has died or is silent. Runs that are under way
-/// are given back then, but for those on ranks that do not answer, which are lost.
-PoolEnd serve_pool(Transport& transport, DaemonLink& link, const PoolOptions& options,
-                   std::atomic<bool>& stop);
+/// Rank 0 with a daemon: takes runs until the daemon has been away for longer than its lease or
+/// says to leave, `stop` becomes true (also by another rank), or a rank has died or is silent.
+/// While the daemon is away runs go on and what they give is kept. At the end runs that are under
+/// way are given back, but for those on ranks that do not answer, which are lost.
+PoolEnd serve_pool(Transport& transport, std::unique_ptr<DaemonLink> link,
+                   const PoolOptions& options, std::atomic<bool>& stop);
 
 struct StandaloneResult {
   RunOutcome outcome = RunOutcome::failed;

@@ -8,6 +8,7 @@
 #include "client/cli/command.hpp"
 #include "client/cli/local/process.hpp"
 #include "client/cli/net/api.hpp"
+#include "proto/codec/local_pool.hpp"
 
 namespace pipewright::cli {
 
@@ -163,6 +164,19 @@ int up(const Options& options) {
   return exit_ok;
 }
 
+/// The pool of a daemon that was killed waits for the next one for a while.
+void end_orphan(const Options& options, const fs::path& data_dir) {
+  const auto pool = read_local_pool(data_dir);
+  if (!pool || !is_there(*pool)) return;
+  const auto end = terminate(pool->pid, std::chrono::seconds(options.timeout_seconds));
+  if (end == Ended::still_there) {
+    throw Error("the local pool, process " + std::to_string(pool->pid) +
+                ", was told to end but is still there after " +
+                std::to_string(options.timeout_seconds) + " s; see " +
+                (data_dir / "pool-local.log").string());
+  }
+}
+
 int down(const Options& options) {
   const fs::path data_dir = data_dir_of(options.endpoint);
   const auto record = read_record(data_dir);
@@ -177,6 +191,7 @@ int down(const Options& options) {
                   (data_dir / "daemon.log").string());
     }
   }
+  end_orphan(options, data_dir);
   if (record) fs::remove(data_dir / "daemon.json");
   if (options.json) {
     Value answer = Value::map();

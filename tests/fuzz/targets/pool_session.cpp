@@ -1,5 +1,6 @@
 // What a pool sends, in order: frames, each behind its length (two bytes, the lower one first). The
-// daemon has one job, two stages wide, and has started it on that pool.
+// daemon has one job, two stages wide, and has started it on that pool. In the end the pool is cut
+// off, and comes back.
 #include <spdlog/spdlog.h>
 
 #include "daemon/service.hpp"
@@ -59,6 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Port port;
   PoolHello hello;
   hello.name = "pool";
+  hello.instance = "1";
   for (std::uint32_t rank = 0; rank < 2; ++rank) hello.ranks.push_back({rank, "host", 1000 + rank});
   const auto pool = service.attach(hello, port);
   fuzz::claim(std::holds_alternative<PoolId>(pool), "the pool is let in");
@@ -72,8 +74,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     why = error.what();
   }
   service.tick();
-  service.detach(std::get<PoolId>(pool), why);
+  service.detach(std::get<PoolId>(pool), port, why);
   service.tick();
+  check_job_holds(service, id);
+  // Whatever it has said, it may come back with the run.
+  Port again;
+  hello.runs.push_back({id, 0, 1});
+  const auto back = service.attach(hello, again);
+  fuzz::claim(std::holds_alternative<PoolId>(back), "the pool is let in again");
+  service.tick();
+  service.detach(std::get<PoolId>(back), again, why);
   check_job_holds(service, id);
   return 0;
 }
