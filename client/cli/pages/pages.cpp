@@ -46,8 +46,9 @@ struct Page {
 /// `before`: what is typed before the command's own name.
 void append_pages(std::vector<Page>& pages, CLI::App& app, const std::string& name,
                   const std::string& before = {}) {
-  pages.push_back({name, app.help(before)});
   const std::string typed = before.empty() ? app.get_name() : before + " " + app.get_name();
+  // help() of the program is that of the command that was given.
+  pages.push_back({name, app.get_formatter()->make_help(&app, typed, CLI::AppFormatMode::Normal)});
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     append_pages(pages, *command, name + "-" + command->get_name(), typed);
   }
