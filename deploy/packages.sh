@@ -17,6 +17,7 @@ test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang-format
   slurmctld slurmd slurm-client munge prometheus
   chromium fonts-dejavu-core
+  groff-base zsh
 )
 
 # What `pipewright plot` runs, if it is used.

@@ -48,6 +48,7 @@ void add_up(Program& program);
 void add_down(Program& program);
 void add_submit(Program& program);
 void add_watch(Program& program);
+void add_top(Program& program);
 void add_list(Program& program);
 void add_show(Program& program);
 void add_cancel(Program& program);
@@ -68,5 +69,7 @@ void add_validate(Program& program);
 void add_replay(Program& program);
 void add_sample(Program& program);
 void add_help(Program& program);
+void add_completion(Program& program);
+void add_man(Program& program);
 
 }  // namespace pipewright::cli

@@ -62,7 +62,14 @@ class Download {
   }
 
   void fetch_run(std::uint32_t run, const fs::path& folder) {
-    for (const FileInfo& file : api_.files(job_.id, run).files) {
+    const FileList list = api_.files(job_.id, run);
+    std::uint64_t bytes = 0, bytes_all = 1;
+    for (const FileInfo& file : list.files) bytes_all += file.bytes;
+    for (const FileInfo& file : list.files) {
+      const double part = static_cast<double>(bytes) / static_cast<double>(bytes_all);
+      hooks_.progress(runs_.many() ? (run + part) / runs_.size() : part,
+                      (folder / file.name).string());
+      bytes += file.bytes;
       if (!is_plain(file.name)) {
         throw ProtocolError("the daemon names a file '" + printable(file.name) + "'");
       }

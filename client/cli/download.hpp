@@ -16,6 +16,10 @@ struct DownloadHooks {
   /// Called for every file that has been written.
   std::function<void(const std::filesystem::path& path, std::uint64_t bytes)> written =
       [](const std::filesystem::path&, std::uint64_t) {};
+  /// Called before every file, with the part of the job's runs (of one run: of its bytes) that are
+  /// here.
+  std::function<void(double fraction, const std::string& file)> progress =
+      [](double, const std::string&) {};
 };
 
 /// The files of a job that has ended; `folder` is made. Of a job of many runs those of the runs

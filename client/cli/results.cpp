@@ -1,4 +1,6 @@
 // log, export: what a job leaves.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -7,6 +9,7 @@
 #include "client/cli/download.hpp"
 #include "client/cli/net/api.hpp"
 #include "client/cli/net/stream.hpp"
+#include "client/cli/offline/progress.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/error.hpp"
 
@@ -132,7 +135,12 @@ int export_job(const Options& options) {
   }
   Value files = Value::list();
   DownloadHooks hooks;
+  ProgressLine line;
+  hooks.progress = [&](double fraction, const std::string& file) {
+    line.update(fraction, [&] { return "fetching " + printable(file); });
+  };
   hooks.written = [&](const std::filesystem::path& path, std::uint64_t bytes) {
+    if (is_terminal(STDOUT_FILENO)) line.clear();
     if (!options.json) std::cout << path.string() << std::endl;
     Value entry = Value::map();
     entry.set("path", path.string());

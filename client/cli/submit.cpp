@@ -9,7 +9,10 @@
 
 #include "client/cli/command.hpp"
 #include "client/cli/net/api.hpp"
+#include "client/cli/offline/progress.hpp"
+#include "client/cli/view/screen.hpp"
 #include "client/cli/view/text.hpp"
+#include "client/cli/view/top_view.hpp"
 #include "client/cli/watchers.hpp"
 #include "proto/codec/job_file.hpp"
 
@@ -27,6 +30,7 @@ struct Options {
   std::optional<int> priority;
   std::vector<std::string> sets;
   std::vector<std::uint32_t> ids;
+  std::vector<std::string> watched;
 };
 
 std::string random_key() {
@@ -76,7 +80,7 @@ int submit(const Options& options) {
   WatchOptions watch = options.watch;
   watch.json = options.json;
   watch.output_fd = STDERR_FILENO;  // standard output holds the id alone
-  return watch_jobs(options.endpoint, {id}, watch);
+  return watch_jobs(options.endpoint, {{.id = id}}, watch);
 }
 
 /// Waits for the ends only: the streams begin behind the newest events.
@@ -85,17 +89,35 @@ class EndListener : public StreamListener {
   explicit EndListener(std::vector<Job>& jobs) : jobs_(jobs) {}
   void on_frame(std::size_t index, const StreamFrame& frame) override {
     if (const auto* ended = std::get_if<JobEnded>(&frame)) jobs_[index] = ended->job;
+    if (const auto* progress = std::get_if<Progress>(&frame)) jobs_[index].progress = *progress;
+    if (is_terminal(STDERR_FILENO)) show_progress();
   }
   void on_lost(std::size_t index, const std::string& why, std::chrono::seconds patience) override {
+    line_.clear();
     std::cerr << "job " << jobs_[index].id << ": connection lost: " << why << "; trying again for "
               << patience.count() << " s" << std::endl;
   }
   void on_resumed(std::size_t index) override {
+    line_.clear();
     std::cerr << "job " << jobs_[index].id << ": connected again" << std::endl;
   }
+  void clear() { line_.clear(); }
 
  private:
+  void show_progress() {
+    double sum = 0;
+    std::size_t ended = 0;
+    for (const Job& job : jobs_) {
+      sum += is_final(job.state) ? 1 : fraction_done(job);
+      if (is_final(job.state)) ++ended;
+    }
+    line_.update(sum / static_cast<double>(jobs_.size()), [&] {
+      return std::to_string(ended) + " of " + std::to_string(jobs_.size()) + " jobs ended";
+    });
+  }
+
   std::vector<Job>& jobs_;
+  ProgressLine line_;
 };
 
 int wait_for(const Options& options) {
@@ -108,7 +130,9 @@ int wait_for(const Options& options) {
   }
   EndListener listener(jobs);
   const auto find = [&] { return find_daemon(options.endpoint); };
-  if (follow(find, followed, listener, {}) == FollowEnd::interrupted) {
+  const FollowEnd end = follow(find, followed, listener, {});
+  listener.clear();
+  if (end == FollowEnd::interrupted) {
     std::cerr << "stopped waiting; the job goes on\n";
     return exit_interrupted;
   }
@@ -120,13 +144,15 @@ int wait_for(const Options& options) {
                 << (job.message.empty() ? "" : ": " + printable(job.message)) << '\n';
     }
   }
-  return outcome_of(jobs);
+  std::vector<JobState> states;
+  for (const Job& job : jobs) states.push_back(job.state);
+  return outcome_of(states);
 }
 
 const char* const outcome_help =
     "Exit status: 0 when every job succeeded, 1 when one failed (or the daemon could not be "
-    "reached), 3 when one was cancelled, 2 for a mistake in the command, 130 after Ctrl-C, which "
-    "does not end the jobs.";
+    "reached), 3 when one was cancelled, 2 for a mistake in the command, 130 after Ctrl-C (or q "
+    "in `watch`), which does not end the jobs.";
 
 }  // namespace
 
@@ -163,16 +189,26 @@ void add_submit(Program& program) {
 void add_watch(Program& program) {
   CLI::App* command = program.add_command(
       "watch",
-      std::string("Follow jobs to their ends: live curves on a terminal, else lines of text. ") +
+      std::string(
+          "Follow jobs, or runs of them, to their ends: live curves on a terminal, else lines of "
+          "text. Its last line names the keys: other axes, smoothing, series; q ends the watching "
+          "and not the jobs. ") +
           outcome_help,
-      "pipewright watch 7 8 --linear");
+      "pipewright watch 7 8.2 8.3 --x updates --smooth 40");
   auto options = std::make_shared<Options>();
-  command->add_option("ID", options->ids, "The jobs")->required();
+  command
+      ->add_option("ID", options->watched,
+                   "Jobs, or runs of jobs that have many: 8.2 is run 2 of job 8")
+      ->required();
   add_watch_flags(command, options->watch);
-  command->add_flag("--json", options->watch.json, "The frames of the stream, one per line");
+  command->add_flag("--stay", options->watch.stays,
+                    "On a terminal stay when all have ended, until q");
+  command->add_flag("--json", options->watch.json,
+                    "The frames of the stream, one JSON object per line (docs/terminal.md)");
   add_endpoint_flags(command, options->endpoint);
-  program.on(command,
-             [options] { return watch_jobs(options->endpoint, options->ids, options->watch); });
+  program.on(command, [options] {
+    return watch_jobs(options->endpoint, parse_watched(options->watched), options->watch);
+  });
 }
 
 void add_wait(Program& program) {

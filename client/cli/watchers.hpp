@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,57 +15,39 @@ namespace pipewright::cli {
 
 struct WatchOptions {
   bool linear = false;
+  bool log_x = false;
   bool loss = false;
   bool json = false;
+  bool stays = false;
+  int smoothing = 0;
+  std::string x = "ticks", series, color = "auto";
   int output_fd = 1;  // where the picture or the lines go
 };
 
-/// Adds --linear and --loss.
+/// A job, or some of its runs.
+struct WatchedJob {
+  std::uint32_t id = 0;
+  std::set<std::uint32_t> runs = {};  // none: the job as a whole
+};
+
+/// "7" and "7.2", each job once, in their order; a job that is given as a whole is watched as a
+/// whole. Throws ConfigError.
+std::vector<WatchedJob> parse_watched(const std::vector<std::string>& texts);
+
+/// Adds what says how curves are drawn.
 void add_watch_flags(CLI::App* command, WatchOptions& options);
+/// Adds --color.
+void add_color_flag(CLI::App* command, std::string& choice);
 
 /// Follows the jobs to their ends and prints their summaries. Gives the exit status: the outcome of
-/// the jobs (the worst of them), or 130 after Ctrl-C, which ends the watching and not the jobs.
-int watch_jobs(const EndpointFlags& flags, const std::vector<std::uint32_t>& ids,
+/// the jobs or runs (the worst of them), or 130 after Ctrl-C or q, which end the watching and not
+/// the jobs.
+int watch_jobs(const EndpointFlags& flags, const std::vector<WatchedJob>& watched,
                const WatchOptions& options);
 
 /// 0 succeeded, 1 failed, 3 cancelled.
 int exit_status_of(JobState state);
 /// That of the worst: a failure outweighs a cancellation.
-int outcome_of(const std::vector<Job>& jobs);
-
-/// Chooses what of a job's stream is written as lines of text: changes of state, errors and
-/// warnings, and points at about 20 evenly spaced steps of the run; of many runs those that fail or
-/// are lost, and how many have ended at about 20 steps. The same stream gives the same lines,
-/// however it is cut into frames.
-class LineWriter {
- public:
-  /// `ticks_total`: the length of the run, or 0 while it is not known.
-  explicit LineWriter(std::uint32_t job, std::int64_t ticks_total = 0, std::uint32_t runs = 1)
-      : job_(job), ticks_total_(ticks_total), runs_total_(runs) {}
-  /// Lines to write now, each with its newline.
-  std::string on_frame(const StreamFrame& frame);
-
- private:
-  struct Thinned {
-    std::int64_t step_next = 0;
-    std::vector<Point> held;  // while the length of the run is not known
-    std::optional<Point> newest;
-    bool newest_written = false;
-  };
-  std::string on_event(const Event& event);
-  std::string on_run_state(std::uint32_t run, const StateChange& change);
-  std::string on_point(const Point& point);
-  std::string on_total(std::int64_t ticks_total);
-  std::string thin(Thinned& series, const Point& point);
-  std::string text(const Point& point) const;
-  std::string flush();
-
-  static constexpr std::int64_t steps = 20;
-  std::uint32_t job_;
-  std::int64_t ticks_total_;
-  Thinned objective_, validation_, loss_;
-  std::int64_t runs_total_;
-  std::int64_t runs_ended_ = 0;
-};
+int outcome_of(const std::vector<JobState>& states);
 
 }  // namespace pipewright::cli

@@ -111,7 +111,10 @@ RunResult run_in_process(const JobConfig& job, const Objective& objective, FileS
   if (store != nullptr) control.store_checkpoints();
   const bool resumes = store != nullptr && store->resume_from();
   if (resumes) control.resume(*store->resume_from(), [=] { return store->next_values(); });
-  while (!control.plan(100'000)) check_cancelled(hooks);
+  while (!control.plan(100'000)) {
+    check_cancelled(hooks);
+    if (hooks.progress) hooks.progress(control);
+  }
   LocalRows rows(job, files, objective);
   if (resumes) rows.restore(*store);
   while (!control.divergence()) {

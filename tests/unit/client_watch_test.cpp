@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "client/cli/command.hpp"
+#include "client/cli/line_writer.hpp"
 #include "client/cli/view/facts.hpp"
 #include "client/cli/view/live.hpp"
 #include "client/cli/view/screen.hpp"
@@ -137,6 +138,16 @@ TEST(LineWriter, CountsTheRunsOfAJobOfManyAndNamesThoseThatFail) {
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 21);
 }
 
+TEST(LineWriter, OfOneRunOfManyWritesAsIfThereWasNoOther) {
+  LineWriter writer = LineWriter::of_run(7, 1);
+  const Event own = point_of_run(1, 0.5), other = point_of_run(2, 0.25);
+  const std::string out = written(
+      writer, {EventList{{own, other, end_of_run(2, JobState::failed, "bad data"),
+                          end_of_run(1, JobState::succeeded), state(9, JobState::succeeded)},
+                         0}});
+  EXPECT_EQ(out, "run 7.1: tick 10  updates 5  objective 0.5\nrun 7.1: SUCCEEDED\n");
+}
+
 TEST(JobView, KeepsTheBestAndTheNewestCurvesOfManyRuns) {
   JobView view(job_of_runs(100, 0));
   for (std::uint32_t run = 0; run < 100; ++run) {
@@ -157,7 +168,7 @@ TEST(JobView, ProgressOfManyRunsIsThatOfTheirEnds) {
   EXPECT_EQ(view.steps_per_second(), 10);
   EXPECT_EQ(view.seconds_left(), 7);
   view.apply(EventList{{point_of_run(4, 0.25)}, 0}, 12);
-  const auto lines = draw_live(std::span(&view, 1), {80, 24}, {.colors = false});
+  const auto lines = draw_live(std::span(&view, 1), {80, 24}, {}, {.colors = false}, false);
   const std::string all = testing::PrintToString(lines);
   EXPECT_THAT(all, HasSubstr("30 of 100 runs, 2 failed"));
   EXPECT_THAT(all, HasSubstr("best: run 4, objective 0.25"));
@@ -183,11 +194,13 @@ TEST(JobView, ForgetsTheRateWhenTheRunIsStartedAgain) {
 
 TEST(Curve, KeepsItsEndsInBoundedMemory) {
   Curve curve;
-  for (int i = 0; i < 1000000; ++i) curve.add({static_cast<double>(i), 1e6 - i});
+  for (int i = 0; i < 1000000; ++i) {
+    curve.add({.tick = static_cast<double>(i), .value = 1e6 - i});
+  }
   EXPECT_LE(curve.points().size(), 8193U);
-  EXPECT_EQ(curve.points().front(), (PlotPoint{0, 1e6}));
-  EXPECT_EQ(curve.points().back(), (PlotPoint{999999, 1}));
-  EXPECT_EQ(curve.best(), (PlotPoint{999999, 1}));
+  EXPECT_EQ(curve.points().front(), (CurvePoint{.tick = 0, .value = 1e6}));
+  EXPECT_EQ(curve.points().back(), (CurvePoint{.tick = 999999, .value = 1}));
+  EXPECT_EQ(curve.best(), (CurvePoint{.tick = 999999, .value = 1}));
 }
 
 TEST(Live, FitsEveryTerminal) {
@@ -197,7 +210,8 @@ TEST(Live, FitsEveryTerminal) {
   for (int columns = 1; columns < 140; columns += 3) {
     for (int rows = 1; rows < 40; ++rows) {
       for (const std::size_t jobs : {1U, 2U}) {
-        const auto lines = draw_live(std::span(views).first(jobs), {columns, rows}, {});
+        const auto lines =
+            draw_live(std::span(views).first(jobs), {columns, rows}, {}, {}, rows % 2 == 0);
         ASSERT_LE(static_cast<int>(lines.size()), std::max(1, rows - 1));
         for (const std::string& line : lines) ASSERT_LE(display_width(line), columns - 1) << line;
       }
@@ -210,7 +224,7 @@ TEST(Live, SaysWhatAPersonWantsToKnow) {
   view.apply(EventList{{state(1, JobState::running), point(2, 0, 2), point(3, 500, 0.5)}, 0}, 0);
   view.apply(LiveFromHere{job(JobState::running, 400)}, 0);
   view.apply(progress(500), 1);
-  const auto lines = draw_live(std::span(&view, 1), {100, 24}, {.colors = false});
+  const auto lines = draw_live(std::span(&view, 1), {100, 24}, {}, {.colors = false}, false);
   EXPECT_EQ(lines.front(), "job 7  a name  RUNNING");
   EXPECT_THAT(lines[lines.size() - 2], HasSubstr("50 %  tick 500 of 1000  100 ticks/s  5 s left"));
   EXPECT_EQ(lines.back(), "objective 0.5 at tick 500   best 0.5   250 updates");
@@ -292,8 +306,8 @@ TEST(Summary, DoesWithoutWhatIsNotThere) {
 }
 
 TEST(Outcome, AFailureOutweighsACancellation) {
-  const Job good = job(JobState::succeeded), bad = job(JobState::failed),
-            cancelled = job(JobState::cancelled);
+  const JobState good = JobState::succeeded, bad = JobState::failed,
+                 cancelled = JobState::cancelled;
   EXPECT_EQ(outcome_of({good, good}), exit_ok);
   EXPECT_EQ(outcome_of({good, cancelled}), exit_cancelled);
   EXPECT_EQ(outcome_of({bad, cancelled}), exit_failure);

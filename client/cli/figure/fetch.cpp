@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "client/cli/download.hpp"
+#include "client/cli/offline/progress.hpp"
 #include "core/base/text.hpp"
 
 namespace pipewright::cli {
@@ -39,7 +40,11 @@ void write(const fs::path& path, const std::string& text) {
 void write_points(const Api& api, const Job& job, const fs::path& folder) {
   std::string objective = "tick,updates,value\n", loss = "tick,microbatch,value\n";
   std::string validation = objective;
+  ProgressLine line;
   for (std::uint64_t from = 1;;) {
+    line.update(
+        std::min(1.0, static_cast<double>(from) / static_cast<double>(job.last_sequence + 1)),
+        [&] { return "fetching the points of job " + std::to_string(job.id); });
     const EventList page = api.events(job.id, from, "point");
     if (page.events.empty()) break;
     for (const Event& event : page.events) {
@@ -67,6 +72,10 @@ void fetch_curves(const Api& api, std::uint32_t id, const fs::path& folder) {
   fs::create_directories(folder);
   DownloadHooks hooks;
   hooks.wants = is_drawn;
+  ProgressLine line;
+  hooks.progress = [&](double fraction, const std::string&) {
+    line.update(fraction, [&] { return "fetching the curves of job " + std::to_string(id); });
+  };
   const std::size_t files = is_final(job.state) ? download_job(api, job, folder, hooks) : 0;
   // A cancelled or failed job may have left points and no files.
   if (files == 0) write_points(api, job, folder);

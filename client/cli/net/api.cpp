@@ -47,7 +47,7 @@ void expect_ok(const Endpoint& endpoint, const HttpReply& reply) {
 
 template <class Reply>
 Reply Api::ask(const HttpRequest& request) const {
-  const HttpReply reply = exchange(endpoint_, request);
+  const HttpReply reply = exchange(endpoint_, request, deadline_);
   expect_ok(endpoint_, reply);
   return decode<Reply>(reply.body, WireFormat::protobuf);
 }

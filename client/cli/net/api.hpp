@@ -33,7 +33,8 @@ class ApiError : public Error {
 /// Every function throws ConnectionError, what throw_refusal throws, and ProtocolError.
 class Api {
  public:
-  explicit Api(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit Api(Endpoint endpoint, std::chrono::milliseconds deadline = request_deadline)
+      : endpoint_(std::move(endpoint)), deadline_(deadline) {}
   const Endpoint& endpoint() const { return endpoint_; }
 
   Health health(std::chrono::milliseconds deadline = request_deadline) const;
@@ -66,6 +67,7 @@ class Api {
   Reply ask(const HttpRequest& request) const;
 
   Endpoint endpoint_;
+  std::chrono::milliseconds deadline_;
 };
 
 }  // namespace pipewright::cli

@@ -1,5 +1,8 @@
 #include "client/cli/net/stream.hpp"
 
+#include <fcntl.h>
+
+#include <array>
 #include <csignal>
 #include <exception>
 #include <optional>
@@ -38,18 +41,29 @@ class Follower {
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       asio::co_spawn(context_, follow_job(i), [this](std::exception_ptr fault) {
         if (fault && !fault_) fault_ = fault;
-        if (--running_ == 0 || fault) context_.stop();
+        if ((--running_ == 0 && !options_.stays) || fault) context_.stop();
       });
     }
     if (options_.tick_interval.count() > 0) asio::co_spawn(context_, tick(), asio::detached);
+    if (options_.keys_fd >= 0) {  // elsewhere they may be meant to be ignored, as under nohup
+      ends_.add(SIGHUP);
+      ends_.add(SIGQUIT);
+    }
     ends_.async_wait([this](beast::error_code fault, int) {
       if (fault) return;
       interrupted_ = true;
       context_.stop();
     });
     watch_resizes();
+    if (options_.keys_fd >= 0) {
+      // A descriptor of its own, which closes with the context.
+      keys_.assign(::fcntl(options_.keys_fd, F_DUPFD_CLOEXEC, 0));
+      asio::co_spawn(context_, read_keys(), asio::detached);
+      watch_suspends();
+    }
     context_.run();
     if (fault_) std::rethrow_exception(fault_);
+    if (done_) return FollowEnd::done;
     return interrupted_ ? FollowEnd::interrupted : FollowEnd::all_ended;
   }
 
@@ -131,6 +145,7 @@ class Follower {
       }
     }
     listener_.on_frame(index, frame);
+    look_whether_done();
   }
 
   asio::awaitable<void> connect(WebSocket& socket, const Endpoint& endpoint, net::TlsContext* tls) {
@@ -182,14 +197,52 @@ class Follower {
     for (;;) {
       timer.expires_after(options_.tick_interval);
       co_await timer.async_wait(asio::use_awaitable);
-      listener_.on_tick();
+      tell_tick();
     }
+  }
+
+  asio::awaitable<void> read_keys() {
+    std::array<char, 256> bytes;
+    for (;;) {
+      beast::error_code fault;
+      const std::size_t count = co_await keys_.async_read_some(
+          asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, fault));
+      if (fault) co_return;  // the terminal has gone; SIGHUP says so too
+      listener_.on_keys({bytes.data(), count});
+      tell_tick();
+    }
+  }
+
+  /// What a listener throws must not get lost in a coroutine that nobody waits for.
+  void tell_tick() {
+    try {
+      listener_.on_tick();
+    } catch (...) {
+      fault_ = std::current_exception();
+      context_.stop();
+    }
+    look_whether_done();
+  }
+
+  void look_whether_done() {
+    done_ = listener_.done();
+    if (done_) context_.stop();
+  }
+
+  void watch_suspends() {
+    suspends_.add(SIGTSTP);
+    suspends_.async_wait([this](beast::error_code fault, int) {
+      if (fault) return;
+      listener_.on_suspend();
+      tell_tick();
+      watch_suspends();
+    });
   }
 
   void watch_resizes() {
     resizes_.async_wait([this](beast::error_code fault, int) {
       if (fault) return;
-      listener_.on_tick();
+      tell_tick();
       watch_resizes();
     });
   }
@@ -202,17 +255,20 @@ class Follower {
   const FollowOptions& options_;
   std::size_t running_;
   bool interrupted_ = false;
+  bool done_ = false;
   std::exception_ptr fault_;
   asio::io_context context_{1};
   asio::signal_set ends_{context_, SIGINT, SIGTERM};
   asio::signal_set resizes_{context_, SIGWINCH};
+  asio::signal_set suspends_{context_};
+  asio::posix::stream_descriptor keys_{context_};
 };
 
 }  // namespace
 
 FollowEnd follow(const std::function<Endpoint()>& find, std::span<const FollowedJob> jobs,
                  StreamListener& listener, const FollowOptions& options) {
-  if (jobs.empty()) return FollowEnd::all_ended;
+  if (jobs.empty() && !options.stays) return FollowEnd::all_ended;
   return Follower(find, jobs, listener, options).run();
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "client/cli/net/endpoint.hpp"
 #include "proto/codec/api.hpp"
@@ -24,6 +25,12 @@ class StreamListener {
   virtual void on_resumed(std::size_t index) = 0;
   /// Every `tick_interval`, and at once after the terminal's size has changed.
   virtual void on_tick() {}
+  /// What was read from `keys_fd`.
+  virtual void on_keys(std::string_view) {}
+  /// Ctrl-Z. Only asked with a `keys_fd`.
+  virtual void on_suspend() {}
+  /// Asked after each of the others: whether nothing more is wanted.
+  virtual bool done() const { return false; }
 };
 
 struct FollowOptions {
@@ -33,6 +40,10 @@ struct FollowOptions {
   std::chrono::seconds silence_max{35};
   /// 0: no ticks.
   std::chrono::milliseconds tick_interval{0};
+  /// A terminal whose keys the listener gets; -1: none.
+  int keys_fd = -1;
+  /// Goes on when every job has ended, until the listener is done.
+  bool stays = false;
 };
 
 struct FollowedJob {
@@ -40,9 +51,11 @@ struct FollowedJob {
   std::uint64_t from_sequence = 1;
 };
 
-enum class FollowEnd { all_ended, interrupted };
+enum class FollowEnd { all_ended, interrupted, done };
 
-/// Returns when every job's `ended` frame has come, or SIGINT or SIGTERM. The caller has talked to
+/// Returns when every job's `ended` frame has come, or SIGINT or SIGTERM (with a
+/// `keys_fd` also SIGHUP and SIGQUIT), or when the listener is done. Without jobs there are only
+/// ticks and keys. The caller has talked to
 /// the daemon before: one that cannot be reached is taken for one that will come back. `find` gives
 /// the endpoint anew for each attempt, since a restarted daemon may have another port; what it
 /// throws counts as not there yet. Throws ConnectionError when a daemon stays away for longer than

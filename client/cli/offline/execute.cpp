@@ -11,6 +11,7 @@
 #include "client/cli/offline/progress.hpp"
 #include "client/cli/offline/report.hpp"
 #include "client/cli/offline/run_folder.hpp"
+#include "client/cli/offline/shown_files.hpp"
 #include "core/base/error.hpp"
 #include "core/train/run.hpp"
 #include "core/train/sweep.hpp"
@@ -53,7 +54,7 @@ int execute(const Value& checked_job, const ExecuteOptions& options) {
     return exit_ok;
   }
   const InterruptGuard guard;
-  DiskFiles disk;
+  ShownFiles disk;
   HashingFiles inputs(disk);
   const JobConfig config = JobConfig::from(checked_job);
   const auto objective = config.load_objective(inputs);

@@ -30,7 +30,9 @@ Keys:
 
 int help(Program& program, const std::string& topic) {
   if (topic.empty()) {
-    std::cout << program.app().help() << "\n`pipewright help job` lists every key of a job file.\n";
+    std::cout << program.app().get_formatter()->make_help(&program.app(), program.app().get_name(),
+                                                          CLI::AppFormatMode::Normal)
+              << "\n`pipewright help job` lists every key of a job file.\n";
     return exit_ok;
   }
   if (topic == "job") {

@@ -9,8 +9,11 @@
 #include "client/cli/command.hpp"
 #include "client/cli/figure/gantt.hpp"
 #include "client/cli/offline/plan_input.hpp"
+#include "client/cli/offline/progress.hpp"
 #include "client/cli/offline/report.hpp"
+#include "client/cli/offline/shown_files.hpp"
 #include "client/cli/view/screen.hpp"
+#include "client/cli/view/text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/data/file_source.hpp"
@@ -42,7 +45,7 @@ Planned planned_from(const PlanInput& input) {
   Planned planned{plan_config(input), std::nullopt};
   if (input.file.empty()) return planned;  // there is no objective
   try {
-    DiskFiles files;
+    ShownFiles files;
     planned.shape = planned.config.load_objective(files)->shape();
     planned.config = planned.config.sized(*planned.shape);
   } catch (const DataError& error) {
@@ -56,11 +59,38 @@ Simulator simulator_of(const Planned& planned) {
                    planned.config.cost, planned.config.link);
 }
 
+/// The planned actions one by one, and how many there were while it takes long. Nothing is shown
+/// between what goes to the terminal itself.
+class Walk {
+ public:
+  explicit Walk(const Planned& planned, const std::ostream& out)
+      : simulator_(simulator_of(planned)),
+        shown_(&out != &std::cout || !is_terminal(STDOUT_FILENO)) {}
+
+  const ScheduleHeader& header() const { return simulator_.header(); }
+  std::optional<TimelineEntry> next() {
+    if (++actions_ % 4096 == 0 && shown_) {
+      line_.update(std::nullopt, [&] {
+        return "planned " + format_si(static_cast<double>(actions_)) + " actions";
+      });
+    }
+    auto entry = simulator_.next();
+    if (!entry) line_.clear();
+    return entry;
+  }
+
+ private:
+  Simulator simulator_;
+  bool shown_;
+  std::int64_t actions_ = 0;
+  ProgressLine line_;
+};
+
 /// Rows show 10,000 columns at most, each the start of two actions and an update at most.
 constexpr std::int64_t row_entries_max = 30'000;
 
 void print_rows(const Planned& planned, std::ostream& out) {
-  Simulator simulator = simulator_of(planned);
+  Walk simulator(planned, out);
   Timeline timeline{simulator.header(), {}};
   const auto entries_max = static_cast<std::size_t>(row_entries_max * timeline.header.rows());
   while (const auto entry = simulator.next()) {
@@ -75,7 +105,7 @@ void print_rows(const Planned& planned, std::ostream& out) {
 }
 
 void print_csv(const Planned& planned, std::ostream& out) {
-  Simulator simulator = simulator_of(planned);
+  Walk simulator(planned, out);
   out << csv_header(simulator.header()) << '\n';
   std::string text;
   while (const auto entry = simulator.next()) {
@@ -86,7 +116,8 @@ void print_csv(const Planned& planned, std::ostream& out) {
 }
 
 TimelineMetrics metrics_of(const Planned& planned) {
-  Simulator simulator = simulator_of(planned);
+  const std::ostream nowhere(nullptr);  // the summary is written when all is known
+  Walk simulator(planned, nowhere);
   TimelineMetrics metrics(simulator.header());
   while (const auto entry = simulator.next()) metrics.add(*entry);
   return metrics;
@@ -115,7 +146,7 @@ Value entry_value(const TimelineEntry& entry) {
 
 /// Written as it goes: a long plan need not fit into memory.
 void print_json(const Planned& planned, std::ostream& out) {
-  Simulator simulator = simulator_of(planned);
+  Walk simulator(planned, out);
   TimelineMetrics metrics(simulator.header());
   out << "{\"schedule\":" << to_json(header_value(simulator.header()), -1) << ",\n\"timeline\":[";
   const char* separator = "\n";
@@ -162,7 +193,7 @@ void print_svg(const Planned& planned, const Options& options, std::ostream& out
                      .in_durations = uses_durations(planned.config.tree),
                      .messages = has_latency(planned.config)};
   if (chart.to <= chart.from) throw ConfigError("--to must lie behind --from");
-  Simulator simulator = simulator_of(planned);
+  Walk simulator(planned, out);
   Timeline timeline{simulator.header(), {}};
   Tick last{0};
   // A row's actions follow each other: the chart is complete when every row has got past its end.

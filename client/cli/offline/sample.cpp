@@ -7,6 +7,7 @@
 
 #include "client/cli/command.hpp"
 #include "client/cli/offline/run_folder.hpp"
+#include "client/cli/offline/shown_files.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/data/npy.hpp"
@@ -60,7 +61,7 @@ Tensor read_weights(const std::string& folder) {
   if (!fs::is_regular_file(path, fault)) {
     throw ConfigError(folder + ": has no weights.npy, so there is nothing to write with");
   }
-  DiskFiles files;
+  ShownFiles files;
   const NpyArray<float> array = read_npy<float>(*files.open(path), path);
   Tensor weights(DType::float32, {static_cast<std::int64_t>(array.values.size())});
   std::copy(array.values.begin(), array.values.end(), weights.data<float>());

@@ -4,6 +4,7 @@
 #include "client/cli/command.hpp"
 #include "client/cli/offline/estimate.hpp"
 #include "client/cli/offline/report.hpp"
+#include "client/cli/offline/shown_files.hpp"
 #include "client/cli/view/text.hpp"
 #include "core/base/text.hpp"
 #include "core/train/sweep.hpp"
@@ -50,7 +51,7 @@ int validate_job(const Options& options) {
   JobFile file = JobFile::read(options.file);
   for (const std::string& assignment : options.sets) file.set(assignment);
   const Value checked = file.checked();
-  DiskFiles disk;
+  ShownFiles disk;
   const JobRuns runs(checked);
   const JobRun first = runs.run(0);
   const Estimate e = estimate(JobConfig::from(first.job), disk, actions_max);

@@ -2,31 +2,63 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace pipewright::cli {
 
-void Curve::add(PlotPoint point) {
+void Curve::add(CurvePoint point) {
   if (added_++ % stride_ == 0) kept_.push_back(point);
   newest_ = point;
-  if (std::isfinite(point.y) && (!best_ || point.y < best_->y)) best_ = point;
+  if (std::isfinite(point.value) && (!best_ || point.value < best_->value)) best_ = point;
   if (kept_.size() < points_max) return;
   for (std::size_t i = 0; i < kept_.size() / 2; ++i) kept_[i] = kept_[2 * i];
   kept_.resize(kept_.size() / 2);
   stride_ *= 2;
 }
 
-std::vector<PlotPoint> Curve::points() const {
-  std::vector<PlotPoint> points = kept_;
+std::vector<CurvePoint> Curve::points() const {
+  std::vector<CurvePoint> points = kept_;
   if (newest_ && (points.empty() || points.back() != *newest_)) points.push_back(*newest_);
   return points;
+}
+
+std::string_view title_of(Series series) {
+  switch (series) {
+    case Series::objective:
+      return "objective";
+    case Series::last_stage_loss:
+      return "last-stage loss";
+    case Series::gradient_norm_sq:
+      return "||grad f||^2";
+    case Series::gradient_norm_sq_mean:
+      return "mean ||grad f||^2";
+    case Series::bound:
+      return "bound of RPD";
+    case Series::gap:
+      return "gap f - f*";
+    case Series::validation:
+      return "validation loss";
+  }
+  return "";
+}
+
+const Curve& JobView::RunCurves::of(Series one) const {
+  static const Curve none;
+  const auto at = series.find(one);
+  return at == series.end() ? none : at->second;
+}
+
+Series JobView::RunCurves::main() const {
+  return of(Series::objective).empty() ? Series::last_stage_loss : Series::objective;
 }
 
 std::optional<std::uint32_t> JobView::best_run() const {
   std::optional<std::uint32_t> best;
   double least = 0;
   for (const auto& [run, curves] : curves_) {
-    if (!curves.main().newest()) continue;
-    const double value = curves.main().newest()->y;
+    const auto& newest = curves.of(curves.main()).newest();
+    if (!newest) continue;
+    const double value = newest->value;
     if (best && !(value < least)) continue;
     if (best && std::isnan(value)) continue;
     best = run;
@@ -45,7 +77,7 @@ const JobView::RunCurves& JobView::shown() const {
 JobView::RunCurves& JobView::curves_of(std::uint32_t run) {
   const auto at = curves_.find(run);
   if (at != curves_.end()) return at->second;
-  if (curves_.size() >= curves_max) {
+  if (chosen_.empty() && curves_.size() >= curves_max) {
     auto oldest = curves_.begin();
     if (oldest->first == best_run()) ++oldest;
     curves_.erase(oldest);
@@ -58,13 +90,70 @@ void JobView::apply_event(const Event& event) {
     job_.state = change->state;
     job_.message = change->message;
     job_.attempt = change->attempt;
-  } else if (const auto* point = std::get_if<Point>(&event.what)) {
-    const PlotPoint at{static_cast<double>(point->tick), point->value};
-    if (point->series != Series::last_stage_loss && point->series != Series::objective) return;
-    RunCurves& curves = curves_of(event.run);
-    (point->series == Series::objective ? curves.objective : curves.loss).add(at);
-    if (point->series == Series::objective) curves.updates = point->updates;
+    if (change->state == JobState::running && job_.started_unix_ms == 0) {
+      job_.started_unix_ms = event.time_unix_ms;
+    }
+    return;
   }
+  if (!chosen_.empty() && !chosen_.contains(event.run)) return;
+  if (const auto* change = std::get_if<RunStateChange>(&event.what)) {
+    // Of all runs of a job the states would take room that its curves do not.
+    const auto known = curves_.find(event.run);
+    if (chosen_.empty() && known == curves_.end()) return;
+    RunCurves& run = curves_[event.run];
+    run.state = change->state;
+    run.message = change->message;
+    if (run.started_unix_ms == 0 && change->state >= JobState::starting) {
+      run.started_unix_ms = static_cast<double>(event.time_unix_ms);
+    }
+  } else if (const auto* point = std::get_if<Point>(&event.what)) {
+    RunCurves& run = curves_of(event.run);
+    const bool loss = point->series == Series::last_stage_loss;
+    run.series[point->series].add(
+        {.tick = static_cast<double>(point->tick),
+         .count = static_cast<double>(loss ? point->microbatch : point->updates),
+         .unix_ms = static_cast<double>(event.time_unix_ms),
+         .value = point->value});
+    if (point->series == Series::objective) run.updates = point->updates;
+    if (run.state == JobState::queued) run.state = JobState::running;
+    if (run.started_unix_ms == 0) run.started_unix_ms = static_cast<double>(event.time_unix_ms);
+  }
+}
+
+bool JobView::ended() const {
+  if (is_final(job_.state)) return true;
+  return !chosen_.empty() && std::all_of(chosen_.begin(), chosen_.end(), [&](std::uint32_t run) {
+    const auto at = curves_.find(run);
+    return at != curves_.end() && is_final(at->second.state);
+  });
+}
+
+std::vector<PlotPoint> JobView::line(const RunCurves& run, Series series, XAxis axis) const {
+  const bool loss = series == Series::last_stage_loss;
+  const auto updates = static_cast<double>(job_.progress.updates_total);
+  const auto microbatches = static_cast<double>(job_.progress.microbatches_total);
+  const bool known = updates > 0 && microbatches > 0;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  double factor = 1;
+  if (axis == XAxis::updates && loss) factor = known ? updates / microbatches : none;
+  if (axis == XAxis::microbatches && !loss) factor = known ? microbatches / updates : none;
+  const double started = !many() && job_.started_unix_ms > 0
+                             ? static_cast<double>(job_.started_unix_ms)
+                             : run.started_unix_ms;
+  std::vector<PlotPoint> points;
+  for (const CurvePoint& point : run.of(series).points()) {
+    double x = point.tick;
+    if (axis == XAxis::wall_time) x = std::max(0.0, point.unix_ms - started) / 1000;
+    if (axis == XAxis::updates || axis == XAxis::microbatches) x = point.count * factor;
+    points.push_back({x, point.value});
+  }
+  // Microbatches do not always end in their order.
+  std::stable_sort(points.begin(), points.end(),
+                   [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+  // Of a run that ended for it the value that was not finite may be in another series.
+  const std::string& message = many() ? run.message : job_.message;
+  if (!points.empty() && message.starts_with("diverged")) points.push_back({points.back().x, none});
+  return points;
 }
 
 std::int64_t JobView::steps_done() const {

@@ -4,7 +4,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,52 +15,78 @@
 
 namespace pipewright::cli {
 
+/// What is drawn along the x axis.
+enum class XAxis { tick, updates, microbatches, wall_time };
+
+/// A point of a series with all that it can be drawn over.
+struct CurvePoint {
+  double tick = 0;
+  double count = 0;    // block updates; of the last stage's loss the microbatch
+  double unix_ms = 0;  // when the daemon had it
+  double value = 0;
+  friend bool operator==(const CurvePoint&, const CurvePoint&) = default;
+};
+
 /// A curve of any length in bounded memory: when it is full, every second point is dropped. The
 /// newest and the least are always kept.
 class Curve {
  public:
-  void add(PlotPoint point);
+  void add(CurvePoint point);
   /// What to draw, the newest point last.
-  std::vector<PlotPoint> points() const;
+  std::vector<CurvePoint> points() const;
   bool empty() const { return !newest_; }
-  const std::optional<PlotPoint>& newest() const { return newest_; }
-  const std::optional<PlotPoint>& best() const { return best_; }
+  const std::optional<CurvePoint>& newest() const { return newest_; }
+  const std::optional<CurvePoint>& best() const { return best_; }
 
  private:
   static constexpr std::size_t points_max = 8192;
-  std::vector<PlotPoint> kept_;
+  std::vector<CurvePoint> kept_;
   std::size_t added_ = 0, stride_ = 1;
-  std::optional<PlotPoint> newest_, best_;
+  std::optional<CurvePoint> newest_, best_;
 };
+
+/// "objective", "last-stage loss", ...
+std::string_view title_of(Series series);
 
 class JobView {
  public:
-  explicit JobView(const Job& job) : job_(job) {}
+  /// `runs`: those of its runs that are looked at; none: the job as a whole.
+  explicit JobView(const Job& job, std::set<std::uint32_t> runs = {})
+      : job_(job), chosen_(std::move(runs)) {}
 
   /// `now_seconds`: of any steady clock, for the rate.
   void apply(const StreamFrame& frame, double now_seconds);
 
   /// The curves of one run, as far as they are known.
   struct RunCurves {
-    Curve objective, loss;
+    std::map<Series, Curve> series;
     std::int64_t updates = 0;
+    JobState state = JobState::queued;  // of a run of many
+    std::string message;
+    double started_unix_ms = 0;
 
+    /// Empty where there is no point.
+    const Curve& of(Series one) const;
     /// The objective, or the last stage's loss while there is no objective.
-    const Curve& main() const { return objective.empty() ? loss : objective; }
+    Series main() const;
   };
   /// Of a job of many runs curves are kept of so many: the one that is best, and the newest.
   static constexpr std::size_t curves_max = 8;
 
   const Job& job() const { return job_; }
+  const std::set<std::uint32_t>& chosen() const { return chosen_; }
+  /// Nothing that is looked at goes on.
+  bool ended() const;
   bool many() const { return job_.progress.runs.total > 1; }
   const std::map<std::uint32_t, RunCurves>& curves() const { return curves_; }
   /// The run whose objective (or loss) is the least now; nothing before the first point.
   std::optional<std::uint32_t> best_run() const;
   /// The only run's; of many the best one's.
   const RunCurves& shown() const;
-  const char* main_name() const {
-    return shown().objective.empty() ? "last-stage loss" : "objective";
-  }
+  /// The points of a series of a run along an axis, in the order of x. Counts of updates and of
+  /// microbatches go side by side in fixed numbers: a series that has one is drawn over the other
+  /// in proportion. x is not a number where that proportion is not known.
+  std::vector<PlotPoint> line(const RunCurves& run, Series series, XAxis axis) const;
 
   double fraction_done() const;
   /// Ticks (of many: runs) per second over the last ten seconds, when known.
@@ -76,6 +104,7 @@ class JobView {
   std::int64_t steps_total() const;
 
   Job job_;
+  std::set<std::uint32_t> chosen_;
   std::map<std::uint32_t, RunCurves> curves_;
   bool live_ = false;
   std::deque<std::pair<double, std::int64_t>> steps_at_;  // (seconds, steps done)

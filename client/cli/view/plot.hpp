@@ -1,7 +1,9 @@
-// Curves drawn with braille characters (2 x 4 dots each). A pure function of points, size and
-// options.
+// Curves drawn with braille characters (2 x 4 dots each), or with a character for each curve. A
+// pure function of points, size and options.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +17,8 @@ struct PlotPoint {
 };
 
 struct PlotCurve {
-  std::span<const PlotPoint> points;  // in the order in which they are joined
+  std::span<const PlotPoint> points;      // in the order in which they are joined
+  std::optional<std::size_t> style = {};  // of curve_color and curve_mark; else its own number
 };
 
 struct PlotSize {
@@ -24,8 +27,12 @@ struct PlotSize {
 };
 
 struct PlotOptions {
-  bool log_y = true;    // linear anyway when no value is above 0
-  bool colors = false;  // each curve in the colour curve_color() gives
+  bool log_y = true;  // linear anyway when no value is above 0
+  bool log_x = false;
+  double x_tail = 1;         // show this last part of x only
+  bool colors = false;       // each curve in the colour curve_color() gives
+  bool marks = false;        // each curve by the character curve_mark() gives, rather than by dots
+  bool mark_faults = false;  // a × where a curve stops being finite
   std::string x_label = {};
 };
 
@@ -39,7 +46,12 @@ std::vector<std::string> plot(std::span<const PlotCurve> curves, PlotSize size,
 /// log axis decades, or finer if there are less than two.
 std::vector<double> axis_ticks(double low, double high, bool log, int count_max);
 
-/// The escape code that begins the colour of curve `index`; "\x1b[0m" ends it.
+/// So many curves have a colour and a mark of their own; those beyond are dashed.
+inline constexpr std::size_t curve_colors = 8;
+/// The escape code that begins the colour of curve `index`; "\x1b[0m" ends it. Of the 256 colours
+/// of terminals those next to the palette of Okabe and Ito ("Color Universal Design", 2008), which
+/// people with any kind of colour vision can tell apart.
 std::string curve_color(std::size_t index);
+char curve_mark(std::size_t index);
 
 }  // namespace pipewright::cli

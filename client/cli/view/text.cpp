@@ -1,21 +1,17 @@
 #include "client/cli/view/text.hpp"
 
+#include <locale.h>
+#include <wchar.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <map>
 #include <system_error>
 
 namespace pipewright::cli {
-
-namespace {
-
-struct Glyph {
-  char32_t code = 0;
-  std::size_t bytes = 1;
-  bool valid = true;
-};
 
 Glyph next_glyph(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
@@ -36,21 +32,22 @@ Glyph next_glyph(std::string_view text, std::size_t at) {
   return {code, length, true};
 }
 
+std::size_t glyph_bytes_wanted(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0xC2 || first > 0xF4) return 1;
+  return first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+}
+
+namespace {
+
+/// By the tables of the C library, which go with its version of Unicode, whatever the locale is.
 int glyph_width(char32_t code) {
-  if (code >= 0x0300 && code <= 0x036F) return 0;  // combining marks
-  constexpr std::array<std::array<char32_t, 2>, 9> wide{{{0x1100, 0x115F},
-                                                         {0x2E80, 0xA4CF},
-                                                         {0xAC00, 0xD7A3},
-                                                         {0xF900, 0xFAFF},
-                                                         {0xFE30, 0xFE6F},
-                                                         {0xFF00, 0xFF60},
-                                                         {0xFFE0, 0xFFE6},
-                                                         {0x1F300, 0x1FAFF},
-                                                         {0x20000, 0x3FFFD}}};
-  const bool is_wide = std::any_of(wide.begin(), wide.end(), [code](const auto& range) {
-    return code >= range[0] && code <= range[1];
-  });
-  return is_wide ? 2 : 1;
+  static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (code < 0x80 || utf8 == nullptr) return 1;
+  const locale_t before = ::uselocale(utf8);
+  const int width = ::wcwidth(static_cast<wchar_t>(code));
+  ::uselocale(before);
+  return width < 0 ? 1 : width;
 }
 
 /// Bytes of a colour code that begins at `at`, or 0.
@@ -132,6 +129,27 @@ std::string printable(std::string_view text) {
       out += text.substr(at, glyph.bytes);
     }
     at += glyph.bytes;
+  }
+  return out;
+}
+
+std::string to_ascii(std::string_view text) {
+  static const std::map<char32_t, char> likeness{
+      {U'…', '~'}, {U'│', '|'}, {U'┤', '+'}, {U'└', '+'}, {U'─', '-'}, {U'┬', '+'},
+      {U'●', '*'}, {U'○', 'o'}, {U'█', '#'}, {U'▉', '#'}, {U'▊', '#'}, {U'▋', '#'},
+      {U'▌', '#'}, {U'▍', '.'}, {U'▎', '.'}, {U'▏', '.'}, {U'░', '.'}, {U'×', 'X'},
+      {U'▸', '>'}, {U'·', '-'}, {U'↑', '^'}, {U'↓', 'v'}};
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const Glyph glyph = next_glyph(text, at);
+    at += glyph.bytes;
+    if (glyph.code < 0x80 && glyph.valid) {
+      out += static_cast<char>(glyph.code);
+      continue;
+    }
+    const auto like = likeness.find(glyph.code);
+    const int width = glyph.valid ? glyph_width(glyph.code) : 1;
+    out.append(static_cast<std::size_t>(width), like == likeness.end() ? '?' : like->second);
   }
   return out;
 }

@@ -7,6 +7,16 @@
 
 namespace pipewright::cli {
 
+/// One code point of UTF-8 text; of bytes that are none the first, as not valid.
+struct Glyph {
+  char32_t code = 0;
+  std::size_t bytes = 1;
+  bool valid = true;
+};
+Glyph next_glyph(std::string_view text, std::size_t at);
+/// How many bytes the code point at the front of `text` (not empty) has by its first one.
+std::size_t glyph_bytes_wanted(std::string_view text);
+
 /// Columns that UTF-8 text takes; colour codes (ESC [ ... m) take none, CJK and emoji two.
 int display_width(std::string_view text);
 /// At most `columns` wide, ending in "…" when something was cut off. Colour codes are kept.
@@ -16,6 +26,10 @@ std::string pad_right(std::string_view text, int columns);
 std::string pad_left(std::string_view text, int columns);
 /// Control characters (which could steer the terminal) and broken UTF-8 replaced by '?'.
 std::string printable(std::string_view text);
+
+/// For terminals without UTF-8: as wide as before, lines, bars and marks by characters like them,
+/// everything else '?'.
+std::string to_ascii(std::string_view text);
 
 /// At most `digits` significant digits: 0.69314718 -> "0.6931", 1.23456e-7 -> "1.235e-7", "nan".
 std::string format_short(double value, int digits = 4);
