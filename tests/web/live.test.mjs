@@ -63,7 +63,8 @@ test('a file that is dropped on the page is put into the dialog', async () => {
 });
 
 test('the daemon is killed and started again while somebody watches: no gap, no repeat', async () => {
-  const id = await cluster.submit(longJob('across a crash', 60_000));
+  // Its pool goes on while the daemon is away: it must not be at its end before the second crash.
+  const id = await cluster.submit(longJob('across a crash', 250_000));
   const page = await browser.openView(cluster, `#/curves?runs=${id}`);
   for (const round of [1, 2]) {
     const before = await pointsOf(page, String(id));
