@@ -30,11 +30,13 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Takes a few seconds.
-std::string job_text() {
+/// Takes a few seconds, with 150,000 microbatches.
+std::string job_text(int microbatches = 150'000) {
   return "objective: {quadratic: {generate: {kind: tridiagonal, examples: 600, parameters: 512},"
          " batch_size: 5}}\n"
-         "schedule: {pipedream: {stages: 2, microbatches: 150000}}\n"
+         "schedule: {pipedream: {stages: 2, microbatches: " +
+         std::to_string(microbatches) +
+         "}}\n"
          "optimizer: {sgd: {learning_rate: 0.001}}\n";
 }
 
@@ -69,7 +71,7 @@ class Pools : public testing::Test {
   std::vector<std::string> world(int ranks, std::vector<std::string> options) const {
     // At SIGTERM mpirun waits so many seconds, passes it on, waits as long again, and kills.
     std::vector<std::string> words{"/usr/bin/env",
-                                   "OMPI_MCA_odls_base_sigkill_timeout=1",
+                                   "OMPI_MCA_odls_base_sigkill_timeout=3",
                                    mpirun,
                                    std::to_string(ranks),
                                    worker,
@@ -115,7 +117,7 @@ class Pools : public testing::Test {
   /// that nobody disturbed.
   Outcome leave_in_mid_run(int signal) {
     const std::string job = (path / "job.yaml").string();
-    std::ofstream(job) << job_text();
+    std::ofstream(job) << job_text(500'000);  // must not be done when mpirun passes the signal on
     const auto one = attach("one");
     const auto two = attach("two");
     EXPECT_EQ(cli({"submit", job}).out, "1\n");  // to the older one
