@@ -36,8 +36,8 @@ std::string read_file(const fs::path& path) {
 /// Mounts of this process from here on are its own. Empty, or why there can be none.
 std::string own_mounts() {
   static const std::string fault = []() -> std::string {
-    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-      return std::string("no mounts of its own: ") + std::strerror(errno);
+    if (::unshare(CLONE_NEWNS) != 0) {
+      return std::string("only root can have mounts of its own: ") + std::strerror(errno);
     }
     if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
       return std::string("mounts cannot be made private: ") + std::strerror(errno);
