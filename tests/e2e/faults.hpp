@@ -8,10 +8,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
-#include <thread>
 
 #include "proto/codec/job_file.hpp"
 #include "tests/e2e/processes.hpp"
@@ -24,11 +22,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 inline const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
-
-inline std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline std::string job_text(const std::string& schedule, const std::string& more = {}) {
   return "objective: {quadratic: {generate: {kind: tridiagonal, examples: 600, parameters: 512},"
@@ -128,15 +121,6 @@ class Faults : public testing::Test {
     throw std::runtime_error("there is no rank " + std::to_string(rank));
   }
 
-  template <class Question>
-  static void until(Question&& question) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (!question()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-
   /// What it leaves is what a run in one process leaves.
   void expect_undisturbed_bytes(const std::string& id, const std::string& name) const {
     const std::string here = (path / (name + "-pool")).string();
@@ -145,12 +129,8 @@ class Faults : public testing::Test {
     EXPECT_EQ(cli({"wait", id}).status, 0) << cli({"log", id}).out;
     EXPECT_EQ(cli({"export", id, "--out", here}).status, 0);
     EXPECT_EQ(run({(binaries / "pipewright").string(), "run", file, "--out", alone}).status, 0);
-    for (const std::string one :
-         {"weights.npy", "objective.csv", "last_stage_loss.csv", "timeline.csv"}) {
-      const std::string bytes = read_file(fs::path(here) / one);
-      EXPECT_FALSE(bytes.empty()) << one;
-      EXPECT_TRUE(bytes == read_file(fs::path(alone) / one)) << one << " differs";
-    }
+    expect_same_bytes(here, alone,
+                      {"weights.npy", "objective.csv", "last_stage_loss.csv", "timeline.csv"});
   }
   std::int64_t attempts(const std::string& id) const { return show(id).at("attempt").as_integer(); }
 

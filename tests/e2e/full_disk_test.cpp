@@ -10,10 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <system_error>
-#include <thread>
 
 #include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
@@ -27,11 +25,6 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// Mounts of this process from here on are its own. Empty, or why there can be none.
 std::string own_mounts() {
@@ -127,15 +120,6 @@ class FullDisk : public testing::Test {
     }
   }
 
-  template <class Question>
-  static void until(Question&& question) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (!question()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
-
   fs::path path;
   bool mounted = false;
   std::unique_ptr<Running> daemon;
@@ -187,11 +171,8 @@ TEST_F(FullDisk, RefusesJobsWithTheReasonKeepsWhatItHasAndGoesOnWhenThereIsSpace
   const std::string alone = (path / "alone").string();
   EXPECT_EQ(cli({"export", "1", "--out", (path / "service").string()}).status, 0);
   EXPECT_EQ(run({(binaries / "pipewright").string(), "run", long_job, "--out", alone}).status, 0);
-  for (const std::string name : {"objective.csv", "last_stage_loss.csv", "weights.npy"}) {
-    const std::string bytes = read_file(path / "service" / name);
-    EXPECT_FALSE(bytes.empty()) << name;
-    EXPECT_TRUE(bytes == read_file(fs::path(alone) / name)) << name << " differs";
-  }
+  expect_same_bytes(path / "service", alone,
+                    {"objective.csv", "last_stage_loss.csv", "weights.npy"});
   EXPECT_EQ(stop(), 0);
 }
 

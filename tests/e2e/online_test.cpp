@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "proto/codec/job_file.hpp"
@@ -26,11 +25,6 @@ const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
 std::string trimmed(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   return text;
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Value json(const std::string& text) {

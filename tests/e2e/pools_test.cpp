@@ -6,9 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <thread>
 
 #include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
@@ -24,11 +22,6 @@ using testing::IsEmpty;
 const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
 const std::string worker = (binaries / "pipewright-worker").string();
 const std::string mpirun = std::string(PIPEWRIGHT_SOURCE_DIR) + "/tests/support/mpirun.sh";
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// Takes a few seconds, with 150,000 microbatches.
 std::string job_text(int microbatches = 150'000) {
@@ -90,27 +83,14 @@ class Pools : public testing::Test {
     return pool;
   }
 
-  /// Asks until it is so; what is asked for is another process's doing.
-  template <class Question>
-  static void until(Question&& question) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (!question()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
-
   /// Exports job 1 to path/pools: what it has left is what a run in one process leaves.
   void expect_undisturbed_bytes(const std::string& job) const {
     EXPECT_EQ(cli({"export", "1", "--out", (path / "pools").string()}).status, 0);
     const std::string alone = (path / "alone").string();
     EXPECT_EQ(run({(binaries / "pipewright").string(), "run", job, "--out", alone}).status, 0);
-    for (const std::string name :
-         {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"}) {
-      const std::string bytes = read_file(path / "pools" / name);
-      EXPECT_FALSE(bytes.empty()) << name;
-      EXPECT_TRUE(bytes == read_file(path / "alone" / name)) << name << " differs";
-    }
+    expect_same_bytes(
+        path / "pools", alone,
+        {"objective.csv", "last_stage_loss.csv", "weights.npy", "timeline.csv", "schedule.csv"});
   }
 
   /// A running job's pool gets the signal: the job ends on the next pool, with the bytes of a run

@@ -126,6 +126,20 @@ Outcome run(const std::vector<std::string>& command) {
   return Running(command).wait();
 }
 
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void expect_same_bytes(const std::filesystem::path& folder, const std::filesystem::path& other,
+                       const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string bytes = read_file(folder / name);
+    EXPECT_FALSE(bytes.empty()) << name;
+    EXPECT_TRUE(bytes == read_file(other / name)) << name << " differs";
+  }
+}
+
 bool on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {

@@ -1,10 +1,13 @@
 // Programs under test: run with a deadline, with everything they write, and ended by their own pid.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace pipewright::e2e {
@@ -41,6 +44,23 @@ class Running {
 };
 
 Outcome run(const std::vector<std::string>& command);
+
+/// Asks until it is so; what is asked for is another process's doing. Past two minutes the test
+/// fails.
+template <class Question>
+void until(Question&& question) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (!question()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Empty when it is not there.
+std::string read_file(const std::filesystem::path& path);
+/// These files are in both folders, are not empty and have the same bytes.
+void expect_same_bytes(const std::filesystem::path& folder, const std::filesystem::path& other,
+                       const std::vector<std::string>& names);
 
 /// Whether a program of that name is in one of the folders of PATH.
 bool on_path(const std::string& program);

@@ -5,10 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
-#include <thread>
 
 #include "proto/codec/job_file.hpp"
 #include "tests/e2e/processes.hpp"
@@ -27,11 +25,6 @@ using Words = std::vector<std::string>;
 const fs::path source = PIPEWRIGHT_SOURCE_DIR;
 const fs::path binaries = fs::path(PIPEWRIGHT_BINARY_DIR) / "bin";
 const std::string worker = (binaries / "pipewright-worker").string();
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 const char* const job_text =
     "objective: {quadratic: {generate: {kind: tridiagonal, examples: 60, parameters: 32},"
@@ -89,14 +82,6 @@ struct Secure : testing::Test {
               "--token-file", file("pool.token"), "--tls-ca", file("tls/ca.pem"), "--name", "p"});
     until([&] { return admin({"pools", "--json"}).out.find("\"p\"") != std::string::npos; });
     return pool;
-  }
-  template <class Question>
-  static void until(Question&& question) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (!question()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
   }
   void expect_no_secrets(const std::string& text, const std::string& where) const {
     for (const std::string& secret : secrets) {

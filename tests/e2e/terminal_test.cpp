@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "proto/codec/job_file.hpp"
@@ -25,11 +24,6 @@ constexpr int interrupted = 130;
 constexpr const char* other_screen = "\x1b[?1049h";
 constexpr const char* own_screen = "\x1b[?1049l";
 constexpr const char* cursor_shown = "\x1b[?25h";
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class Folder : public testing::Test {
  protected:
