@@ -1,4 +1,5 @@
 // The curves that are drawn: name, colour, how each stands; hide, rename, colour, take away.
+import { reachable } from '../lib/api';
 import { formatCount, formatValue } from '../lib/format';
 import { paletteSize } from '../lib/palette';
 import { StateMark } from '../lib/parts';
@@ -95,10 +96,14 @@ function Standing({ entry }: { entry: Entry }) {
   const { curve, drawn } = entry;
   const meta = curve.meta.value;
   const fault = curve.fault.value || curve.sourceFault.value;
+  const lost = curve.status.value === 'lost';
+  const notLive = <span class="warning">not live: connecting again…</span>;
+  // While the daemon is away a request that it cut off is no fault of this curve.
+  if (lost && reachable.value === false) return notLive;
   if (fault) return <span class="fault">{fault}</span>;
   if (meta?.message.startsWith('diverged')) return <span class="warning">✕ {meta.message}</span>;
   if (drawn.line.faults.length > 0) return <span class="warning">✕ not finite from {formatValue(drawn.line.faults[0]?.x ?? NaN)} on</span>;
-  if (curve.status.value === 'lost') return <span class="warning">not live: connecting again…</span>;
+  if (lost) return notLive;
   if (curve.loading.value) return <span class="hint">loading…</span>;
   if (drawn.line.xs.length === 0) {
     const ended = meta !== null && isFinal(meta.state);

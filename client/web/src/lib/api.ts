@@ -18,12 +18,13 @@ export const reachable = signal<boolean | null>(null);
 const deadlineMs = 30_000;
 
 async function ask(method: string, target: string, body?: string, headers: Record<string, string> = {}) {
+  const used = token.value ?? '';
   let reply: Response;
   try {
     reply = await fetch(target, {
       method,
       ...(body === undefined ? {} : { body }),
-      headers: { Authorization: `Bearer ${token.value ?? ''}`, Accept: 'application/json', ...headers },
+      headers: { Authorization: `Bearer ${used}`, Accept: 'application/json', ...headers },
       cache: 'no-store',
       signal: AbortSignal.timeout(deadlineMs),
     });
@@ -42,7 +43,8 @@ async function ask(method: string, target: string, body?: string, headers: Recor
   } catch {
     // Not an ErrorReply: the status has to say it.
   }
-  if (reply.status === 401) {
+  // The answer to a request from before another token was given is no word about that one.
+  if (reply.status === 401 && used === (token.peek() ?? '')) {
     dropToken(`This daemon does not accept that token: ${message}.`);
   }
   throw new ApiError(reply.status, message, path);
