@@ -133,6 +133,7 @@ struct Daemon::Impl {
 
   ~Impl() {
     local_pool.reset();
+    server->stop();
     io.reset();      // ends the coroutines ...
     server.reset();  // ... and then what they used
   }

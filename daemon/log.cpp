@@ -47,7 +47,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 void start_logging(LogLevel least, LogFormat format) {
   format_in_use = format;
-  const auto logger = spdlog::stderr_logger_st("pipewrightd");
+  const auto logger = spdlog::stderr_logger_mt("pipewrightd");
   logger->set_pattern(format == LogFormat::json
                           ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})"
                           : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/train/job.hpp"
 #include "core/train/run_table.hpp"
+#include "core/train/stored_job.hpp"
 #include "daemon/clock.hpp"
 #include "daemon/log.hpp"
 #include "proto/codec/json.hpp"
@@ -113,7 +113,7 @@ void Service::add_table(Job& job) {
   const JobRuns& runs = runs_of(job.id);
   std::vector<Value> summaries(runs.size());
   store_.each_summary(job.id, [&](std::uint32_t run, std::string_view json) {
-    summaries.at(run) = value_from_json(json);
+    summaries.at(run) = table_part(value_from_json(json));
   });
   job.summary_json = to_json(run_table(runs, summaries));
   store_.set_table(job.id, job.summary_json);
@@ -129,8 +129,7 @@ const JobRuns& Service::runs_of(JobId id) {
   }
   const std::optional<Value> spec = store_.spec(id);
   if (!spec) throw StoreError("job " + std::to_string(id) + " is not in the store");
-  // Checked again, for what a message does not keep: which whole numbers are reals.
-  runs_of_.emplace_front(id, JobRuns(check_job(*spec)));
+  runs_of_.emplace_front(id, JobRuns(restored_job(*spec)));
   if (runs_of_.size() > kept_max) runs_of_.pop_back();
   return runs_of_.front().second;
 }
@@ -422,7 +421,7 @@ void Service::send_outgoing() {
       // The job cannot be read: its pool would wait for it for ever.
       log_error("pool cannot be told", {{"pool", pool->second.info.name}, {"error", error.what()}});
       pool->second.port->close(error.what());
-    } catch (const ConfigError& error) {
+    } catch (const std::exception& error) {  // what else is sent is always sendable
       fail_to_start(std::get<jobs::StartOnPool>(outgoing), error.what());
     }
   }

@@ -77,7 +77,8 @@ class Service {
   /// The job is on disk, or why it was not taken: KeyTaken, QueueFull or StoreError.
   using SubmitResult = std::variant<Submitted, std::exception_ptr>;
   using OnSubmitted = std::function<void(const SubmitResult& result)>;
-  /// What submit() takes; `checked` comes from check_job. Throws what that throws.
+  /// What submit() takes; `checked` comes from check_job. For any thread. Throws ConfigError for a
+  /// job that cannot be stored, too.
   static Store::NewJob prepare(Value checked, Submission by);
   /// Takes a job with the next commit() (see on_news), which it shares with all others that came
   /// until then; `done` hears of it. With the key of an earlier job of the user that is the same,
@@ -210,7 +211,8 @@ class Service {
   void put(const jobs::Input& input);
   bool handle(const jobs::Input& input);
   void take_submissions();
-  std::size_t take_distinct_submissions();
+  std::vector<Waiting> next_submissions();
+  void take(std::vector<Waiting> batch);
   std::optional<Submitted> known(const Store::NewJob& job);
   void take_ends();
   void perform(const jobs::Effect& effect);

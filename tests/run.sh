@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the packages, builds, checks the formatting, runs every test.
 #
-#   tests/run.sh [--ci] [--preset release|dev|no-mpi] [further arguments of ctest]
+#   tests/run.sh [--ci] [--preset release|dev|tsan|no-mpi] [further arguments of ctest]
 #   tests/run.sh -L unit                only the tests with that label
 #   tests/run.sh -R PipeDream -V        only the tests of that name, with their output
 #
-# --ci: warnings are errors; the preset no-mpi is built too and runs an example; the fast tests run
-# under AddressSanitizer and UndefinedBehaviorSanitizer as well.
+# --ci: warnings are errors; the preset no-mpi is built too and runs an example; the tests without MPI
+# run under AddressSanitizer and UndefinedBehaviorSanitizer as well, those with threads also under
+# ThreadSanitizer.
 set -euo pipefail
 
 preset=release
@@ -20,7 +21,7 @@ while [ $# -gt 0 ]; do
     ;;
   --ci) ci=true ;;
   --preset)
-    preset=${2:?--preset needs release, dev or no-mpi}
+    preset=${2:?--preset needs release, dev, tsan or no-mpi}
     shift
     ;;
   *) ctest_arguments+=("$1") ;;
@@ -87,18 +88,18 @@ check_no_mpi() {
   build/no-mpi/bin/pipewright run examples/minimal.yaml --out "$scratch/no-mpi" >/dev/null
 }
 
-# Only tests without MPI and without processes: Open MPI itself leaks, which LeakSanitizer would blame
-# on us, and there all of our own memory handling is.
+# check_sanitized PRESET LABELS: builds only what those tests need. None of them calls MPI: Open MPI
+# itself leaks, which LeakSanitizer would blame on us, and ThreadSanitizer cannot follow it.
 check_sanitized() {
-  local labels='unit|property|golden|transport|fuzz'
-  configure dev
+  local name=$1 labels=$2
+  configure "$name"
   local targets
-  mapfile -t targets < <(ninja -C build/dev -t targets all |
+  mapfile -t targets < <(ninja -C "build/$name" -t targets all |
     sed -nE "s/^((${labels})_[a-z_0-9]+): phony$/\1/p" | sort -u)
   [ ${#targets[@]} -gt 0 ] || fail "no test program has one of the labels $labels"
-  build dev --target "${targets[@]}"
-  say "Testing: preset dev (ASan, UBSan), labels $labels"
-  run_tests dev -L "^($labels)\$"
+  build "$name" --target "${targets[@]}"
+  say "Testing: preset $name, labels $labels"
+  run_tests "$name" -L "^($labels)\$"
 }
 
 scratch=$(mktemp -d)
@@ -113,7 +114,9 @@ configure "$preset" -D PIPEWRIGHT_TESTS=ON
 build "$preset"
 if $ci; then
   check_no_mpi
-  check_sanitized
+  # ASan and UBSan; and where there are threads: ranks in one process, the daemon, a pool's link.
+  check_sanitized dev 'unit|property|golden|transport|fuzz|service'
+  check_sanitized tsan 'transport|service'
 fi
 say "Testing: preset $preset"
 run_tests "$preset" ${ctest_arguments[@]+"${ctest_arguments[@]}"}

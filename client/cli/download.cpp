@@ -7,7 +7,7 @@
 #include "client/cli/offline/run_folder.hpp"
 #include "client/cli/view/summary.hpp"
 #include "client/cli/view/text.hpp"
-#include "core/train/job.hpp"
+#include "core/train/stored_job.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright::cli {
@@ -25,7 +25,7 @@ bool is_plain(const std::string& name) {
 class Download {
  public:
   Download(const Api& api, const Job& job, const fs::path& folder, const DownloadHooks& hooks)
-      : api_(api), job_(job), folder_(folder), hooks_(hooks), runs_(check_job(job.spec)) {}
+      : api_(api), job_(job), folder_(folder), hooks_(hooks), runs_(restored_job(job.spec)) {}
 
   std::size_t all() {
     fs::create_directories(folder_);

@@ -55,4 +55,8 @@ std::int64_t for_each_line(std::istream& stream, const std::string& name,
   return line;
 }
 
+/// One line, as std::getline gives it. Throws DataError for a line of more than 16 MiB: a file
+/// without line ends would fill the memory.
+bool next_line(std::istream& in, std::string& line, const std::string& name, std::int64_t number);
+
 }  // namespace pipewright

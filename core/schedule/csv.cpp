@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/data/lines.hpp"
 
 namespace pipewright {
 
@@ -42,7 +43,7 @@ class CsvReader {
   }
 
   bool next_line() {
-    if (!std::getline(in_, line_)) return false;
+    if (!pipewright::next_line(in_, line_, name_, number_ + 1)) return false;
     ++number_;
     if (!line_.empty() && line_.back() == '\r') line_.pop_back();
     return true;

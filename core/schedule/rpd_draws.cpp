@@ -7,6 +7,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/data/file_source.hpp"
+#include "core/data/lines.hpp"
 #include "core/schedule/kind.hpp"
 #include "core/schedule/versions.hpp"
 #include "core/sim/timeline.hpp"
@@ -99,7 +100,8 @@ class RecordedDraws : public DrawSource {
     const auto stream = DiskFiles().open(path);
     std::string line;
     std::int64_t number = 0;
-    while (static_cast<std::int64_t>(draws_.size()) < updates && std::getline(*stream, line)) {
+    while (static_cast<std::int64_t>(draws_.size()) < updates &&
+           next_line(*stream, line, path, number + 1)) {
       ++number;
       if (number == 1 || trim(line).empty()) continue;
       draws_.push_back(parse(line, number, stages));

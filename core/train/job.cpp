@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/setup.hpp"
+#include "core/train/stored_job.hpp"
 #include "core/train/sweep.hpp"
 
 namespace pipewright {
@@ -180,6 +181,14 @@ const std::pair<std::string, Value>& only_entry(const Value& one_of) {
   return one_of.as_map().front();
 }
 
+bool reads_file(const JobConfig& config) {
+  bool reads = false;
+  Value schedule = Value(Value::Map{{config.schedule_kind, config.schedule}});
+  visit_params(*find_spec(job_schema(), "schedule"), schedule, ParamType::path,
+               [&](const ParamSpec&, Value&) { reads = true; });
+  return reads;
+}
+
 void check_one(const Value& job) {
   Value tree = job;
   check_units(tree);
@@ -190,8 +199,8 @@ void check_one(const Value& job) {
                      "plan's rule says");
   }
   // Making a schedule draws little before its first action, so this finds faults that only the
-  // schedule knows of.
-  config.make_schedule(0);
+  // schedule knows of. One from a file is read, which takes as long as the file wants.
+  if (!reads_file(config)) config.make_schedule(0);
   if (config.checkpoint && config.is_real) {
     throw ParamError("checkpoint",
                      "needs `clock: virtual`: what was measured on the real clock cannot be "
@@ -224,8 +233,12 @@ Value with_real_costs(Value tree) {
 
 }  // namespace
 
+Value restored_job(const Value& stored) {
+  return check_params(job_schema(), normal_sweep(with_real_costs(stored)), "");
+}
+
 Value check_job(const Value& tree) {
-  Value checked = check_params(job_schema(), normal_sweep(with_real_costs(tree)), "");
+  Value checked = restored_job(tree);
   if (checked.at("name").as_text().size() > 200) {
     throw ParamError("name", "has " + std::to_string(checked.at("name").as_text().size()) +
                                  " bytes; at most 200 are allowed");

@@ -196,6 +196,15 @@ Value run_table(const JobRuns& runs, std::span<const Value> summaries) {
   return table;
 }
 
+Value table_part(const Value& summary) {
+  Value part = Value::map();
+  for (const char* key :
+       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
+    if (const Value* value = summary.find(key)) part.set(key, *value);
+  }
+  return part;
+}
+
 namespace {
 
 std::string csv_cell(const Value* value) {

@@ -25,6 +25,9 @@ namespace pipewright {
 /// cannot go further.
 Value run_table(const JobRuns& runs, std::span<const Value> summaries);
 
+/// The part of a run's summary that run_table reads: whole ones of many runs would fill the memory.
+Value table_part(const Value& summary);
+
 /// The runs of a table as CSV: run, the keys, seed, outcome, objective_last, tail_mean, stable.
 /// Empty where there is no value.
 std::string runs_csv(const JobRuns& runs, const Value& table);

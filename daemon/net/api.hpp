@@ -50,7 +50,10 @@ struct ServePool {
 
 /// A job is to be taken; Api::submitted() has the reply.
 struct TakeJob {
-  Store::NewJob job;
+  /// Throws what the reply is to say. For another thread: it reads what the job names, and needs
+  /// nothing of this one's.
+  std::function<Store::NewJob()> check;
+  std::string user;
   WireFormat format = WireFormat::json;
 };
 
@@ -71,6 +74,8 @@ class Api {
 
   ApiAnswer answer(const ApiRequest& request);
   static ApiReply submitted(const Service::SubmitResult& result, WireFormat format);
+  /// The same for a job whose check threw, in the handler of that.
+  static ApiReply not_taken(WireFormat format);
   /// The token is known: a body may be read.
   bool may_send_body(const ApiRequest& request);
   /// An ErrorReply in the form that the request accepts.

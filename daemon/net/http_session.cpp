@@ -115,26 +115,58 @@ class Connection {
     co_return false;
   }
 
+  /// Something that comes later, to one coroutine. Shared by both sides: at the end of the daemon
+  /// that coroutine may go first.
+  template <class T>
+  struct Later {
+    asio::steady_timer timer;
+    std::optional<T> value;
+
+    static std::shared_ptr<Later> make(const asio::any_io_executor& executor) {
+      return std::make_shared<Later>(
+          Later{asio::steady_timer(executor, asio::steady_timer::time_point::max()), {}});
+    }
+    /// In the thread of the coroutine.
+    void set(T result) {
+      value = std::move(result);
+      timer.cancel();
+    }
+    static awaitable<T> get(std::shared_ptr<Later> later) {
+      error_code ec;
+      while (!later->value) co_await later->timer.async_wait(into(ec));
+      co_return std::move(*later->value);
+    }
+  };
+
   /// The reply once the job is on disk.
   awaitable<ApiReply> take(TakeJob job) {
-    struct Wait {
-      asio::steady_timer timer;
-      std::optional<Service::SubmitResult> result;
-    };
-    const std::string user = job.job.by.user;
+    using Checked = std::variant<Store::NewJob, ApiReply>;
     const auto executor = co_await asio::this_coro::executor;
-    // Shared: at the end of the daemon this coroutine may go before the service answers.
-    const auto wait = std::make_shared<Wait>(
-        Wait{asio::steady_timer(executor, asio::steady_timer::time_point::max()), {}});
-    context_.service.submit(std::move(job.job), [wait](const Service::SubmitResult& result) {
-      wait->result = result;
-      wait->timer.cancel();
+    const auto checked = Later<Checked>::make(executor);
+    asio::post(context_.checker, [executor, format = job.format, check = std::move(job.check),
+                                  checked]() mutable {
+      Checked result;
+      try {
+        result = check();
+      } catch (...) {
+        result = Api::not_taken(format);
+      }
+      asio::post(executor, [checked = std::move(checked), result = std::move(result)]() mutable {
+        checked->set(std::move(result));
+      });
     });
-    error_code ec;
-    while (!wait->result) co_await wait->timer.async_wait(into(ec));
-    ApiReply reply = Api::submitted(*wait->result, job.format);
-    reply.user = user;
-    co_return reply;
+    Checked fresh = co_await Later<Checked>::get(checked);
+    auto* reply = std::get_if<ApiReply>(&fresh);
+    if (reply == nullptr) {
+      const auto stored = Later<Service::SubmitResult>::make(executor);
+      context_.service.submit(
+          std::get<Store::NewJob>(std::move(fresh)),
+          [stored](const Service::SubmitResult& taken) { stored->set(taken); });
+      const Service::SubmitResult result = co_await Later<Service::SubmitResult>::get(stored);
+      reply = &fresh.emplace<ApiReply>(Api::submitted(result, job.format));
+    }
+    reply->user = job.user;
+    co_return std::move(*reply);
   }
 
   static std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }

@@ -17,6 +17,7 @@ struct HttpContext {
   Attempts attempts{limits.attempts};
   std::shared_ptr<net::TlsContext> tls;  // of new connections; null: plain HTTP
   std::size_t connections = 0;
+  asio::thread_pool checker{1};  // of jobs, which may name large files; joined before the io ends
 };
 
 awaitable<void> serve_http(beast::tcp_stream stream, HttpContext& context);

@@ -84,6 +84,8 @@ void Server::reload_tls() {
 void Server::stop() {
   error_code ec;
   impl_->acceptor.close(ec);
+  impl_->context.checker.stop();
+  impl_->context.checker.join();
 }
 
 }  // namespace pipewright

@@ -31,7 +31,7 @@ class Server {
   std::uint16_t port() const;
   /// Takes connections from now on.
   void start();
-  /// Takes no more.
+  /// Takes no more, nor jobs. To be called before the io_context goes.
   void stop();
   /// Reads the files of TLS again, for connections from now on. Throws ConfigError; then those
   /// before stay.

@@ -217,7 +217,10 @@ class DaemonLink::Impl {
           outgoing_.pop_front();
           const std::size_t size = bytes.size();
           co_await write(bytes);
-          queued_bytes_ -= size;
+          {
+            const std::lock_guard lock(mutex_);  // stop() may be between looking and sleeping
+            queued_bytes_ -= size;
+          }
           changed_.notify_all();
         }
         boost::system::error_code woken;

@@ -54,15 +54,6 @@ void write_bands(const JobRuns& runs, std::span<const Value> results, const std:
 
 }  // namespace
 
-Value table_part(const Value& summary) {
-  Value part = Value::map();
-  for (const char* key :
-       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
-    if (const Value* value = summary.find(key)) part.set(key, *value);
-  }
-  return part;
-}
-
 Value many_summary(const Value& job, const JobRuns& runs, std::span<const Value> results,
                    const std::vector<std::string>& failures) {
   Value summary = Value::map();

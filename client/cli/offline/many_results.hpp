@@ -10,9 +10,6 @@
 
 namespace pipewright::cli {
 
-/// The part of a run's summary that the table needs: whole ones of many runs would fill the memory.
-Value table_part(const Value& summary);
-
 /// summary.json of a job of many runs, without provenance. `results` as run_table wants them,
 /// `failures` as text ("run 3: why").
 Value many_summary(const Value& job, const JobRuns& runs, std::span<const Value> results,

@@ -36,10 +36,7 @@ class Target {
   void take(const ApiRequest& request) {
     ApiAnswer answer = api_.answer(request);
     if (auto* job = std::get_if<TakeJob>(&answer)) {
-      service_.submit(std::move(job->job), [&](const Service::SubmitResult& result) {
-        answer = Api::submitted(result, WireFormat::json);
-      });
-      service_.commit();
+      take(*job, answer);
     }
     if (const auto* reply = std::get_if<ApiReply>(&answer)) {
       fuzz::claim(reply->status >= 200 && reply->status < 600, "a status is one of HTTP");
@@ -50,6 +47,18 @@ class Target {
   }
 
  private:
+  void take(TakeJob job, ApiAnswer& answer) {
+    try {
+      service_.submit(job.check(), [&](const Service::SubmitResult& result) {
+        answer = Api::submitted(result, WireFormat::json);
+      });
+    } catch (...) {
+      answer = Api::not_taken(WireFormat::json);
+      return;
+    }
+    service_.commit();
+  }
+
   fuzz::DataFolder folder_;
   Service service_;
   Tokens tokens_;
