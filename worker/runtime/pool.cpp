@@ -111,7 +111,7 @@ class StandaloneListener : public RunListener {
   StandaloneListener(std::string out, const std::function<void(const Progress&)>& on_progress)
       : out_(std::move(out)), on_progress_(on_progress) {}
 
-  void started(RunId) override {}
+  void started(RunId, const Maker&) override {}
   void points(RunId, std::uint64_t, std::vector<Point>) override {}
   void progress(RunId, const Progress& progress) override {
     if (on_progress_) on_progress_(progress);

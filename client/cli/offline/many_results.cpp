@@ -57,7 +57,7 @@ void write_bands(const JobRuns& runs, std::span<const Value> results, const std:
 Value table_part(const Value& summary) {
   Value part = Value::map();
   for (const char* key :
-       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
+       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates", "note"}) {
     if (const Value* value = summary.find(key)) part.set(key, *value);
   }
   return part;
