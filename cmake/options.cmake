@@ -12,6 +12,8 @@ if(PIPEWRIGHT_ARCH)
   # One -march for all: Eigen's alignment is part of the ABI, and so of the numbers.
   target_compile_options(pipewright_options INTERFACE -march=${PIPEWRIGHT_ARCH})
 endif()
+# Results say which binary made them.
+target_link_options(pipewright_options INTERFACE -Wl,--build-id=sha1)
 if(PIPEWRIGHT_SANITIZE)
   # Under the sanitizers g++ 12 gives the false warning for AVX-512 by another name.
   target_compile_options(pipewright_options INTERFACE -fsanitize=${PIPEWRIGHT_SANITIZE}

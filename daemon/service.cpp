@@ -102,6 +102,9 @@ std::optional<Job> Service::job(JobId id) {
   if (!job) return job;
   job->spec = store_.spec(id).value_or(Value());
   job->waits = queue_.why_waits(id);
+  if (job->progress.runs.total == 1 && !is_final(job->state)) {
+    job->checkpoint = checkpoints_of({id, 0, 0}).newest_info();
+  }
   if (job->progress.runs.total > 1 && has_ended(id)) add_table(*job);
   return job;
 }
@@ -156,6 +159,9 @@ RunList Service::runs(JobId id, std::uint32_t from, std::size_t limit) {
     }
     run.swept = runs.swept(number / runs.repeats());
     run.seed = runs.seed(number);
+    if (run.attempt > 0 && !is_final(run.state)) {
+      run.checkpoint = checkpoints_of({id, number, 0}).newest_info();
+    }
   }
   const auto next = from + static_cast<std::uint32_t>(list.runs.size());
   list.next_from = list.runs.empty() || next >= runs.size() ? 0 : next;
@@ -167,6 +173,7 @@ JobList Service::list(const ListQuery& query) {
   for (Job& job : list.jobs) {
     if (std::optional<Job> newer = journal_.under_way(job.id)) {
       newer->spec = std::move(job.spec);
+      newer->makers.clear();
       job = std::move(*newer);
     }
     job.waits = queue_.why_waits(job.id);
@@ -430,11 +437,14 @@ void Service::send_outgoing() {
 std::string Service::encode_outgoing(const Outgoing& outgoing) {
   if (const auto* frame = std::get_if<DaemonFrame>(&outgoing)) return encode_daemon_frame(*frame);
   const auto& start = std::get<jobs::StartOnPool>(outgoing);
-  return encode_daemon_frame(StartRun{.run = start.run,
-                                      .spec = runs_of(start.run.job).run(start.run.run).job,
-                                      .ranks = start.ranks,
-                                      .data_roots = limits_.data_roots,
-                                      .checkpoint_files = checkpoint_for(start.run)});
+  const Run* run = journal_.run_under_way(start.run.job, start.run.run);
+  return encode_daemon_frame(
+      StartRun{.run = start.run,
+               .spec = runs_of(start.run.job).run(start.run.run).job,
+               .ranks = start.ranks,
+               .data_roots = limits_.data_roots,
+               .checkpoint_files = checkpoint_for(start.run),
+               .makers = run == nullptr ? std::vector<Maker>() : run->makers});
 }
 
 /// A point of a sweep that makes no job: nothing is sent to the pool.

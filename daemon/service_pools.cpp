@@ -222,6 +222,10 @@ PoolList Service::pools() const {
 }
 
 void Service::on_run_frame(PoolId pool, const RunStarted& frame) {
+  // A pool of an older version does not say it.
+  if (!frame.maker.version.empty() && queue_.runs_on(pool, frame.run)) {
+    journal_.add_maker(frame.run, frame.maker);
+  }
   put(jobs::RunBegan{pool, frame.run});
 }
 

@@ -82,10 +82,9 @@ void Service::take(std::vector<Waiting> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) batch[i].done(results[i]);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Store::NewJob& job = fresh[i];
-    log_info("job accepted", {{"job", ids[i]},
-                              {"runs", job.runs},
-                              {"ranks", job.ranks_wanted},
-                              {"user", job.by.user}});
+    log_info(
+        "job accepted",
+        {{"job", ids[i]}, {"runs", job.runs}, {"ranks", job.ranks_wanted}, {"user", job.by.user}});
     const auto priority = static_cast<int>(job.spec.at("priority").as_integer());
     handle(jobs::JobAccepted{ids[i], job.ranks_wanted, job.runs, job.by.user, priority});
   }

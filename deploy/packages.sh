@@ -15,7 +15,7 @@ build_packages=(
 # What tests and benchmarks take on top of that.
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang-format
-  slurmctld slurmd slurm-client munge prometheus
+  slurmctld slurmd slurm-client munge iproute2 prometheus
   chromium fonts-dejavu-core
   groff-base zsh
 )

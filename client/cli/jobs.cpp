@@ -15,6 +15,7 @@
 #include "client/cli/view/summary.hpp"
 #include "client/cli/view/table.hpp"
 #include "client/cli/view/text.hpp"
+#include "core/base/text.hpp"
 
 namespace pipewright::cli {
 
@@ -146,6 +147,11 @@ int show_job(const Options& options) {
     std::string ranks;
     for (const std::uint32_t rank : job.ranks) ranks += " " + std::to_string(rank);
     rows.push_back({"pool", printable(job.pool) + ", ranks" + ranks});
+  }
+  if (job.checkpoint) {
+    rows.push_back({"checkpoint", "tick " + std::to_string(job.checkpoint->tick) + ", " +
+                                      format_bytes(static_cast<double>(job.checkpoint->bytes)) +
+                                      ", " + format_local_time(job.checkpoint->stored_unix_ms)});
   }
   std::cout << '\n' << format_table({{"JOB"}, {""}}, rows, columns);
   const Value summary = parse_json(job.summary_json, "summary.json");

@@ -32,6 +32,7 @@ struct Options {
   bool srun = false;
   bool dry_run = false;
   int timeout_seconds = 600;
+  std::optional<double> silence_max_seconds;
   std::vector<std::string> sbatch;  // what goes to sbatch as it is
 };
 
@@ -71,6 +72,9 @@ std::vector<std::string> sbatch_command(const Options& options, const fs::path& 
   std::vector<std::string> command{"sbatch", "--parsable"};
   command.insert(command.end(), options.sbatch.begin(), options.sbatch.end());
   command.insert(command.end(), {script.string(), "--bin", own_folder().string()});
+  if (options.silence_max_seconds) {
+    command.insert(command.end(), {"--silence-max", format_number(*options.silence_max_seconds)});
+  }
   if (daemon) {
     command.insert(command.end(), {"--url", daemon->url(), "--token-file",
                                    fs::absolute(daemon->token_file).string()});
@@ -231,6 +235,12 @@ void add_pool(Program& program) {
   start->add_option("--timeout", options->timeout_seconds, "Seconds to wait at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  start
+      ->add_option("--silence-max", options->silence_max_seconds,
+                   "Seconds without a word of a rank after which the pool ends and its runs are "
+                   "lost (pipewright-worker --silence-max)")
+      ->check(CLI::Range(0.1, 86'400.0))
+      ->type_name("SECONDS");
   program.on(start, [options, start] {
     options->sbatch = start->remaining();
     return start_pool(*options);

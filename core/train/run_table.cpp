@@ -150,6 +150,21 @@ void warn_of_outcomes(Value::List& warnings, const Value::List& rows) {
   }
 }
 
+/// Of runs whose summaries say that their numbers are not of one program on one type of CPU.
+void warn_of_notes(Value::List& warnings, std::span<const Value> summaries) {
+  static constexpr std::size_t shown_max = 3;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const Value* note = summaries[i].is_map() ? summaries[i].find("note") : nullptr;
+    if (note == nullptr || !note->is_text() || ++count > shown_max) continue;
+    warnings.emplace_back("run " + std::to_string(i) + ": " + note->as_text());
+  }
+  if (count > shown_max) {
+    warnings.emplace_back("and " + std::to_string(count - shown_max) +
+                          " more runs whose attempts differ so");
+  }
+}
+
 /// Whether the repeats of every point gave the same.
 bool seeds_do_nothing(const JobRuns& runs, const Value::List& rows) {
   if (runs.repeats() < 2) return false;
@@ -181,6 +196,7 @@ Value run_table(const JobRuns& runs, std::span<const Value> summaries) {
   warn_of_edges(warnings, by_final, {}, "the best value");
   warn_of_edges(warnings, by_tail, by_final, "the best value by the tail mean of stable runs");
   warn_of_outcomes(warnings, rows);
+  warn_of_notes(warnings, summaries);
   if (seeds_do_nothing(runs, rows)) {
     warnings.emplace_back(
         "the repeats of every point are the same: nothing in this job draws from its seed");
@@ -199,7 +215,7 @@ Value run_table(const JobRuns& runs, std::span<const Value> summaries) {
 Value table_part(const Value& summary) {
   Value part = Value::map();
   for (const char* key :
-       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates"}) {
+       {"objective_last", "diverged", "stable", "tail", "makespan_ticks", "updates", "note"}) {
     if (const Value* value = summary.find(key)) part.set(key, *value);
   }
   return part;

@@ -5,10 +5,14 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "proto/codec/provenance.hpp"
 
 namespace pipewright {
 
 namespace {
+
+// Of a run: what a pool says of itself is not to fill the store.
+constexpr std::size_t makers_max = 32;
 
 /// The newest value and the least; a value that is not a number counts for the newest only.
 template <class Record>
@@ -104,6 +108,15 @@ void Journal::set_cancel_asked(JobId id) {
 void Journal::set_progress(RunId run, const Progress& progress) {
   // Not worth a commit of its own: it goes with the next of this run.
   run_entry(entry(run.job), run.run).record.run.progress = progress;
+}
+
+void Journal::add_maker(RunId run, const Maker& maker) {
+  Entry& entry = this->entry(run.job);
+  RunEntry& run_entry = this->run_entry(entry, run.run);
+  std::vector<Maker>& makers = run_entry.record.run.makers;
+  const std::size_t before = makers.size();
+  if (before < makers_max) pipewright::add_maker(makers, maker);
+  if (makers.size() > before) run_entry.dirty = entry.dirty = dirty_ = true;
 }
 
 void Journal::add_log(RunId run, LogLine line, std::int64_t now_unix_ms) {

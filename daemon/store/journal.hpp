@@ -26,6 +26,8 @@ class Journal {
                      std::int64_t now_unix_ms);
   void set_cancel_asked(JobId id);
   void set_progress(RunId run, const Progress& progress);
+  /// One that begins an attempt at the run.
+  void add_maker(RunId run, const Maker& maker);
   void add_log(RunId run, LogLine line, std::int64_t now_unix_ms);
   /// Takes the points that are not there yet. Gives the index up to which all of the run's points
   /// are in the store after the next commit, but not more than were sent here. Throws ProtocolError

@@ -85,4 +85,9 @@ inline constexpr const char* since_version_6 = R"(
 // Summaries know when their points were taken.
 inline constexpr const char* since_version_7 = "PRAGMA user_version = 7";
 
+// JSON as of to_value(makers).
+inline constexpr const char* since_version_8 = R"(
+  ALTER TABLE runs ADD COLUMN makers TEXT NOT NULL DEFAULT '[]';
+  PRAGMA user_version = 8;)";
+
 }  // namespace pipewright

@@ -5,6 +5,8 @@
 #include "core/base/text.hpp"
 #include "daemon/store/point_blob.hpp"
 #include "daemon/store/schema.hpp"
+#include "proto/codec/json.hpp"
+#include "proto/codec/provenance.hpp"
 
 namespace pipewright {
 namespace {
@@ -25,7 +27,7 @@ constexpr int job_column_count = 21;
 
 constexpr const char* run_columns =
     "job, run, state, message, attempt, started_unix_ms, ended_unix_ms, progress, objective_last,"
-    " objective_best, point_count, pool, ranks, summary_json, last_stage_loss";
+    " objective_best, point_count, pool, ranks, summary_json, last_stage_loss, makers";
 
 EventKind kind_of(const Event& event) {
   return static_cast<EventKind>(event.what.index() + 1);
@@ -94,6 +96,7 @@ RunRecord run_from(const sqlite::Statement& row) {
   run.ranks = ranks_from(row.text(12));
   run.summary_json = row.text(13);
   run.last_stage_loss = row.real(14);
+  run.makers = makers_from(value_from_json(row.text(15)));
   return record;
 }
 
@@ -110,6 +113,7 @@ void show_run(Job& job, const Run& run) {
   job.pool = run.pool;
   job.ranks = run.ranks;
   job.summary_json = run.summary_json;
+  job.makers = run.makers;
 }
 
 Store::Store(const std::filesystem::path& file) : database_(file) {
@@ -124,8 +128,9 @@ Store::Store(const std::filesystem::path& file) : database_(file) {
     if (version < 4) database_.execute(since_version_4);
     if (version < 5) database_.execute(since_version_5);
     if (version < 6) database_.execute(since_version_6);
-    database_.execute(since_version_7);
-    if (version > 0) summarize_all();
+    if (version < 7) database_.execute(since_version_7);
+    database_.execute(since_version_8);
+    if (version > 0 && version < 7) summarize_all();
     transaction.commit();
   } else if (version != schema_version) {
     throw StoreError(file.string() + ": was written by another version of pipewrightd (schema " +
@@ -198,7 +203,7 @@ void Store::write_runs(std::span<const RunRecord* const> runs) {
   sqlite::Statement replace(database_,
                             std::string("INSERT OR REPLACE INTO runs(") + run_columns +
                                 ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-                                " ?14, ?15)");
+                                " ?14, ?15, ?16)");
   for (const RunRecord* record : runs) {
     const Run& run = record->run;
     const std::string progress = encode(run.progress, WireFormat::protobuf);
@@ -208,7 +213,7 @@ void Store::write_runs(std::span<const RunRecord* const> runs) {
               run.ended_unix_ms, sqlite::Blob{progress}, run.objective_last, run.objective_best,
               static_cast<std::int64_t>(record->point_count), std::string_view(run.pool),
               std::string_view(ranks_text(run.ranks)), std::string_view(run.summary_json),
-              run.last_stage_loss)
+              run.last_stage_loss, std::string_view(to_json(to_value(run.makers), -1)))
         .run();
   }
 }
@@ -381,6 +386,7 @@ JobList Store::list(const ListQuery& query) {
       if (const auto run = find_run(job.id, 0)) show_run(job, run->run);
     }
     job.summary_json.clear();  // lists are short
+    job.makers.clear();
     job.spec = spec_from(select.blob(job_column_count));
     list.jobs.push_back(std::move(job));
   }

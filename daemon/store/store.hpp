@@ -78,7 +78,7 @@ struct SeriesQuery {
 
 class Store {
  public:
-  static constexpr std::int64_t schema_version = 7;
+  static constexpr std::int64_t schema_version = 8;
 
   explicit Store(const std::filesystem::path& file);
 

@@ -58,6 +58,11 @@ launch() {
   mpirun)
     command -v mpirun >/dev/null || refuse "there is no mpirun here: load Open MPI, or use srun"
     launcher=(mpirun -n "$ranks")
+    # mpirun and its daemons on the nodes find within half a minute that they cannot reach each other
+    # (Open MPI's default: 8 minutes), and those end that have lost it.
+    export OMPI_MCA_oob_tcp_keepalive_time=${OMPI_MCA_oob_tcp_keepalive_time:-10}
+    export OMPI_MCA_oob_tcp_keepalive_intvl=${OMPI_MCA_oob_tcp_keepalive_intvl:-5}
+    export OMPI_MCA_oob_tcp_keepalive_probes=${OMPI_MCA_oob_tcp_keepalive_probes:-4}
     ;;
   srun)
     srun --mpi=list 2>&1 | grep -qw -- "${2%%_v*}" ||
@@ -76,6 +81,7 @@ pool_command() {
   pool=("${launcher[@]}" "$bin/pipewright-worker" --daemon "$url" --token-file "$token_file"
     --name "$name" --expect-ranks "$ranks")
   if [ -n "$tls_ca" ]; then pool+=(--tls-ca "$tls_ca"); fi
+  if [ -n "$silence_max" ]; then pool+=(--silence-max "$silence_max"); fi
 }
 
 # until_ended PID: waits for it and gives its status; signals to this shell go to `on_signal`.
@@ -90,7 +96,7 @@ until_ended() {
 
 # run_pool LAUNCHER TYPE_OF_MPI [options of the batch script]: the whole of a batch script of a pool.
 run_pool() {
-  local launcher_name=$1 mpi=$2 given_url= given_token= given_data= given_bin= given_ca=
+  local launcher_name=$1 mpi=$2 given_url= given_token= given_data= given_bin= given_ca= silence_max=
   shift 2
   while [ $# -gt 0 ]; do
     case $1 in
@@ -99,8 +105,9 @@ run_pool() {
     --tls-ca) given_ca=${2:?--tls-ca needs a file} ;;
     --data-dir) given_data=${2:?--data-dir needs a folder} ;;
     --bin) given_bin=${2:?--bin needs a folder} ;;
+    --silence-max) silence_max=${2:?--silence-max needs seconds} ;;
     --mpi) mpi=${2:?--mpi needs a type, like pmix} ;;
-    *) refuse "'$1' is none of --url, --token-file, --tls-ca, --data-dir, --bin, --mpi" ;;
+    *) refuse "'$1' is none of --url, --token-file, --tls-ca, --data-dir, --bin, --silence-max, --mpi" ;;
     esac
     shift 2
   done

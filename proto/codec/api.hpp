@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/value.hpp"
+#include "proto/codec/maker.hpp"
 
 namespace pipewright {
 
@@ -43,6 +44,14 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
+/// The newest checkpoint of a run: from where it can go on, and what that reads.
+struct CheckpointInfo {
+  std::int64_t tick = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t stored_unix_ms = 0;
+  friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
+};
+
 struct Job {
   std::uint32_t id = 0;
   Value spec;  // the job file's tree: {name, objective: {kind: {...}}, ...}
@@ -59,6 +68,8 @@ struct Job {
   std::string user;   // the name of the token that it was submitted with
   std::string waits;  // why its next run has not started
   std::optional<double> last_stage_loss;
+  std::vector<Maker> makers;  // of its attempts, each once
+  std::optional<CheckpointInfo> checkpoint;
 };
 
 struct Run {
@@ -76,6 +87,8 @@ struct Run {
   Value::Map swept;  // dotted path and value
   std::uint64_t seed = 0;
   std::optional<double> last_stage_loss;
+  std::vector<Maker> makers;  // of its attempts, each once
+  std::optional<CheckpointInfo> checkpoint;
 };
 
 struct RunList {

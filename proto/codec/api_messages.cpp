@@ -114,6 +114,27 @@ Progress get(const v1::Progress& message) {
           {runs.total(), runs.under_way(), runs.succeeded(), runs.failed(), runs.cancelled()}};
 }
 
+void put(const Maker& plain, v1::Maker& message) {
+  message.set_version(clean_utf8(plain.version));
+  message.set_commit(clean_utf8(plain.commit));
+  message.set_build(clean_utf8(plain.build));
+  message.set_cpu_type(clean_utf8(plain.cpu_type));
+}
+
+Maker get(const v1::Maker& message) {
+  return {message.version(), message.commit(), message.build(), message.cpu_type()};
+}
+
+static void put(const CheckpointInfo& plain, v1::CheckpointInfo& message) {
+  message.set_tick(plain.tick);
+  message.set_bytes(plain.bytes);
+  message.set_stored_unix_ms(plain.stored_unix_ms);
+}
+
+static CheckpointInfo get(const v1::CheckpointInfo& message) {
+  return {message.tick(), message.bytes(), message.stored_unix_ms()};
+}
+
 void put(const Job& plain, v1::Job& message) {
   message.set_id(plain.id);
   if (!plain.spec.is_null()) put(plain.spec, *message.mutable_spec());
@@ -133,6 +154,8 @@ void put(const Job& plain, v1::Job& message) {
   message.set_user(plain.user);
   message.set_waits(plain.waits);
   if (plain.last_stage_loss) message.set_last_stage_loss(*plain.last_stage_loss);
+  put_all(plain.makers, message.mutable_makers());
+  if (plain.checkpoint) put(*plain.checkpoint, *message.mutable_checkpoint());
 }
 
 Job get(const v1::Job& message) {
@@ -155,6 +178,8 @@ Job get(const v1::Job& message) {
   plain.user = message.user();
   plain.waits = message.waits();
   if (message.has_last_stage_loss()) plain.last_stage_loss = message.last_stage_loss();
+  plain.makers = get_all<Maker>(message.makers());
+  if (message.has_checkpoint()) plain.checkpoint = get(message.checkpoint());
   return plain;
 }
 
@@ -184,6 +209,8 @@ void put(const Run& plain, v1::Run& message) {
   message.set_summary_json(clean_utf8(plain.summary_json));
   put(plain.swept, *message.mutable_swept());
   message.set_seed(plain.seed);
+  put_all(plain.makers, message.mutable_makers());
+  if (plain.checkpoint) put(*plain.checkpoint, *message.mutable_checkpoint());
 }
 
 Run get(const v1::Run& message) {
@@ -204,6 +231,8 @@ Run get(const v1::Run& message) {
   plain.summary_json = message.summary_json();
   plain.swept = get(message.swept());
   plain.seed = message.seed();
+  plain.makers = get_all<Maker>(message.makers());
+  if (message.has_checkpoint()) plain.checkpoint = get(message.checkpoint());
   return plain;
 }
 

@@ -10,6 +10,7 @@ namespace pipewright {
 
 void put(const JobSpecBody& plain, v1::JobSpec& message);
 void put(const Progress& plain, v1::Progress& message);
+void put(const Maker& plain, v1::Maker& message);
 void put(const Job& plain, v1::Job& message);
 void put(const JobList& plain, v1::JobList& message);
 void put(const Run& plain, v1::Run& message);
@@ -26,6 +27,7 @@ void put(const ErrorReply& plain, v1::ErrorReply& message);
 void put(const Health& plain, v1::Health& message);
 
 Progress get(const v1::Progress& message);
+Maker get(const v1::Maker& message);
 Job get(const v1::Job& message);
 JobList get(const v1::JobList& message);
 Run get(const v1::Run& message);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t file_format = 1;
+constexpr std::int64_t file_format = 2;
 constexpr std::string_view magic = "pipewright checkpoint ";
 
 [[noreturn]] void fail(const fs::path& path, const char* doing) {
@@ -96,8 +97,11 @@ CheckpointOrigin CheckpointOrigin::of(const Value& checked_job,
   }
   Sha256 files;
   for (const HashedFile& file : data) files.update(file.sha256);
-  return {std::string(program_version()) + " " + std::string(program_commit()),
-          pipewright::job_sha256(job), files.hex()};
+  const Maker& maker = this_maker();
+  std::string program = maker.version + " " + maker.commit;
+  // The commit alone does not say what was built.
+  if (maker.commit == "unknown" || maker.commit.ends_with("-dirty")) program += " " + maker.build;
+  return {std::move(program), pipewright::job_sha256(job), files.hex()};
 }
 
 std::string CheckpointPart::name_of(std::int32_t row, Tick tick) {
@@ -118,6 +122,7 @@ std::string CheckpointPart::encode() const {
   Value::List ticks;
   for (const Tick from : continued) ticks.emplace_back(from.value);
   header.set("continued", std::move(ticks));
+  header.set("makers", to_value(makers));
   header.set("sha256", sha256_hex(bytes));
   return std::string(magic) + to_json(header, -1) + "\n" + bytes;
 }
@@ -144,6 +149,7 @@ CheckpointPart CheckpointPart::decode(std::string_view file) {
     for (const Value& from : header.at("continued").as_list()) {
       part.continued.emplace_back(from.as_integer());
     }
+    part.makers = makers_from(header.at("makers"));
     part.bytes = file.substr(end + 1);
     if (header.at("sha256").as_text() != sha256_hex(part.bytes)) {
       throw DataError("its bytes are not those that were written: the checksum differs");
@@ -230,6 +236,64 @@ std::optional<CheckpointFiles> CheckpointFolder::newest(const CheckpointOrigin* 
   return std::nullopt;
 }
 
+namespace {
+
+/// How many rows the checkpoint of this part has, as its first line says; 0 where it does not.
+std::size_t rows_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  std::getline(in, line);
+  if (!in || !line.starts_with(magic)) return 0;
+  try {
+    const Value header = value_from_json(std::string_view(line).substr(magic.size()));
+    return static_cast<std::size_t>(header.at("rows").as_integer());
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+std::int64_t unix_ms_of(fs::file_time_type time) {
+  const auto since = std::chrono::file_clock::to_sys(time).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+}  // namespace
+
+std::optional<CheckpointInfo> CheckpointFolder::newest_info() const {
+  struct Rows {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t stored_unix_ms = 0;
+  };
+  std::map<std::int64_t, Rows, std::greater<>> rows;  // by tick
+  std::map<std::int64_t, std::uint64_t> values;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, missing)) {
+    const auto name = parse_name(entry.path().filename().string());
+    std::error_code error;
+    const std::uint64_t bytes = name ? entry.file_size(error) : 0;
+    const fs::file_time_type time = entry.last_write_time(error);
+    if (!name || error) continue;
+    if (name->row == CheckpointPart::values_row) {
+      values[name->tick] = bytes;
+      continue;
+    }
+    Rows& all = rows[name->tick];
+    ++all.count;
+    all.bytes += bytes;
+    all.stored_unix_ms = std::max(all.stored_unix_ms, unix_ms_of(time));
+  }
+  for (const auto& [tick, all] : rows) {
+    const auto last = values.find(tick);
+    if (last == values.end()) continue;
+    if (all.count != rows_of(path_ / CheckpointPart::name_of(0, Tick(tick)))) continue;
+    CheckpointInfo info{tick, all.bytes, all.stored_unix_ms};
+    for (auto at = values.begin(); at != std::next(last); ++at) info.bytes += at->second;
+    return info;
+  }
+  return std::nullopt;
+}
+
 CheckpointFiles CheckpointFolder::check(Tick tick, const CheckpointOrigin* origin) const {
   CheckpointFiles files;
   files.tick = tick;
@@ -244,6 +308,7 @@ CheckpointFiles CheckpointFolder::check(Tick tick, const CheckpointOrigin* origi
   const CheckpointPart first = take(CheckpointPart::name_of(0, tick));
   const std::int32_t rows = first.rows;
   files.continued = first.continued;
+  files.makers = first.makers;
   for (std::int32_t r = 0; r < rows; ++r) {
     files.rows.push_back(CheckpointPart::name_of(r, tick));
     if (r > 0) take(files.rows.back());
@@ -301,8 +366,12 @@ void CheckpointFolder::clear() const {
   fs::remove(path_, not_empty);
 }
 
-StoredCheckpoints::StoredCheckpoints(fs::path folder, CheckpointOrigin origin, int rows)
-    : folder_(std::move(folder)), origin_(std::move(origin)), rows_(rows) {}
+StoredCheckpoints::StoredCheckpoints(fs::path folder, CheckpointOrigin origin, int rows,
+                                     Maker maker)
+    : folder_(std::move(folder)),
+      origin_(std::move(origin)),
+      rows_(rows),
+      maker_(std::move(maker)) {}
 
 std::vector<std::string> StoredCheckpoints::find() {
   std::vector<std::string> refused;
@@ -311,6 +380,7 @@ std::vector<std::string> StoredCheckpoints::find() {
     folder_.drop_after(from_->tick);
     last_values_ = from_->tick;
     continued_ = from_->continued;
+    makers_ = from_->makers;
     if (continued_.empty() || continued_.back() != from_->tick) continued_.push_back(from_->tick);
   } else {
     folder_.clear();
@@ -326,6 +396,8 @@ void StoredCheckpoints::put(Tick tick, std::int32_t row, std::string_view bytes)
   part.row = row;
   if (row == CheckpointPart::values_row) part.previous = std::exchange(last_values_, tick);
   part.continued = continued_;
+  part.makers = makers_;
+  add_maker(part.makers, maker_);
   part.bytes = bytes;
   folder_.write(part.name(), part.encode());
 }

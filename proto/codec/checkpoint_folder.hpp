@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "core/train/checkpoint.hpp"
+#include "proto/codec/api.hpp"
 #include "proto/codec/provenance.hpp"
 
 namespace pipewright {
 
 /// What a checkpoint can be continued with: nothing else gives the same numbers.
 struct CheckpointOrigin {
-  std::string program;      // version and commit
+  std::string program;      // version and commit; the build too of changed or unknown sources
   std::string job_sha256;   // without what does not change its numbers
   std::string data_sha256;  // of all files that were read
 
@@ -38,6 +39,7 @@ struct CheckpointPart {
   std::int32_t rows = 1;
   std::int32_t row = values_row;
   std::vector<Tick> continued;  // the checkpoints that the run has gone on from before
+  std::vector<Maker> makers;    // of the run so far
   std::string bytes;
 
   std::string name() const { return name_of(row, tick); }
@@ -54,6 +56,7 @@ struct CheckpointFiles {
   std::vector<std::string> rows;    // by row
   std::vector<std::string> values;  // from the first
   std::vector<Tick> continued;      // the run had gone on from these before
+  std::vector<Maker> makers;        // of the run so far
 };
 
 class CheckpointFolder {
@@ -79,6 +82,8 @@ class CheckpointFolder {
   /// added to `refused`.
   std::optional<CheckpointFiles> newest(const CheckpointOrigin* origin,
                                         std::vector<std::string>& refused) const;
+  /// How large the newest is in which no file is missing. Their contents are not looked at.
+  std::optional<CheckpointInfo> newest_info() const;
   /// Of rows keeps those of this checkpoint and the one before.
   void keep_two(Tick newest) const;
   /// Deletes all that is of a later tick, and unfinished files.
@@ -95,7 +100,9 @@ class CheckpointFolder {
 /// A run's checkpoints in such a folder.
 class StoredCheckpoints : public CheckpointStore {
  public:
-  StoredCheckpoints(std::filesystem::path folder, CheckpointOrigin origin, int rows);
+  /// `maker` makes those that are put.
+  StoredCheckpoints(std::filesystem::path folder, CheckpointOrigin origin, int rows,
+                    Maker maker = this_maker());
 
   /// Looks for one to go on from, and forgets all others. What it gives is why newer ones were
   /// refused.
@@ -110,6 +117,8 @@ class StoredCheckpoints : public CheckpointStore {
 
   /// All that the run has gone on from.
   const std::vector<Tick>& continued() const { return continued_; }
+  /// Who made what it goes on from.
+  const std::vector<Maker>& makers() const { return makers_; }
   /// The run has ended.
   void clear() const { folder_.clear(); }
 
@@ -119,6 +128,8 @@ class StoredCheckpoints : public CheckpointStore {
   CheckpointFolder folder_;
   CheckpointOrigin origin_;
   int rows_;
+  Maker maker_;
+  std::vector<Maker> makers_;  // before it
   std::optional<CheckpointFiles> from_;
   std::size_t next_values_ = 0;
   Tick last_values_{0};

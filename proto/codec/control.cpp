@@ -259,7 +259,8 @@ static RankReady get(const v1::RankReady& message) {
                   message.rank(),
                   get(message.shape()),
                   {},
-                  wire::count_from(message.clock_error_ns(), "RankReady", "clock_error_ns")};
+                  wire::count_from(message.clock_error_ns(), "RankReady", "clock_error_ns"),
+                  get(message.maker())};
   for (const v1::DataFile& file : message.data()) {
     plain.data.push_back({file.path(), file.bytes(), file.sha256()});
   }
@@ -285,6 +286,7 @@ struct PutControl {
     message.mutable_ready()->set_rank(plain.rank);
     put(plain.shape, *message.mutable_ready()->mutable_shape());
     message.mutable_ready()->set_clock_error_ns(count(plain.clock_error_ns));
+    put(plain.maker, *message.mutable_ready()->mutable_maker());
     for (const HashedFile& file : plain.data) {
       v1::DataFile& out = *message.mutable_ready()->add_data();
       out.set_path(clean_utf8(file.path));

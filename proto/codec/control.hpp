@@ -29,6 +29,7 @@ struct RankReady {
   ObjectiveShape shape;
   std::vector<HashedFile> data;
   std::int64_t clock_error_ns = 0;
+  Maker maker = {};
 };
 struct WindowMessage {
   std::uint32_t run = 0;

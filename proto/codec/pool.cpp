@@ -52,7 +52,9 @@ struct PutPoolFrame {
     for (const RunId& run : plain.runs) with_run(run, hello.add_runs());
   }
   void operator()(const Heartbeat&) const { frame.mutable_heartbeat(); }
-  void operator()(const RunStarted& plain) const { with_run(plain.run, frame.mutable_started()); }
+  void operator()(const RunStarted& plain) const {
+    put(plain.maker, *with_run(plain.run, frame.mutable_started()).mutable_maker());
+  }
   void operator()(const RunPoints& plain) const {
     v1::RunPoints& points = with_run(plain.run, frame.mutable_points());
     points.set_first_index(plain.first_index);
@@ -171,6 +173,7 @@ struct PutDaemonFrame {
     start.mutable_ranks()->Add(plain.ranks.begin(), plain.ranks.end());
     for (const std::string& root : plain.data_roots) start.add_data_roots(clean_utf8(root));
     for (const std::string& name : plain.checkpoint_files) start.add_checkpoint_files(name);
+    for (const Maker& maker : plain.makers) put(maker, *start.add_makers());
   }
   void operator()(const CancelRun& plain) const { with_run(plain.run, frame.mutable_cancel()); }
   void operator()(const PointsStored& plain) const {
@@ -201,6 +204,7 @@ StartRun start_from(const v1::StartRun& message) {
   for (const std::string& name : message.checkpoint_files()) {
     plain.checkpoint_files.push_back(plain_name(name, "StartRun"));
   }
+  for (const v1::Maker& maker : message.makers()) plain.makers.push_back(get(maker));
   return plain;
 }
 
@@ -221,7 +225,7 @@ PoolFrame decode_pool_frame(std::string_view bytes) {
     case v1::PoolFrame::kHeartbeat:
       return Heartbeat{};
     case v1::PoolFrame::kStarted:
-      return RunStarted{run_of(message.started())};
+      return RunStarted{run_of(message.started()), get(message.started().maker())};
     case v1::PoolFrame::kPoints:
       return points_from(message.points());
     case v1::PoolFrame::kProgress:

@@ -39,6 +39,7 @@ struct PoolHello {
 };
 struct RunStarted {
   RunId run{};
+  Maker maker = {};
 };
 struct RunPoints {
   RunId run{};
@@ -108,6 +109,7 @@ struct StartRun {
   std::vector<std::uint32_t> ranks;
   std::vector<std::string> data_roots = {};  // what it reads lies in one of these; none: anywhere
   std::vector<std::string> checkpoint_files = {};  // of the one that it goes on from
+  std::vector<Maker> makers = {};                  // of the attempts before
 };
 struct CancelRun {
   RunId run{};

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "proto/codec/job_file.hpp"
+#include "tests/e2e/events.hpp"
 #include "tests/e2e/processes.hpp"
 
 namespace pipewright::e2e {
@@ -96,9 +96,6 @@ class Faults : public testing::Test {
     };
     return ticks == nullptr ? 0 : number(*ticks) / number(progress->at("ticks_total"));
   }
-  static std::int64_t integer(const Value& value) {  // protobuf's JSON writes 64 bits as text
-    return value.is_text() ? std::stoll(value.as_text()) : value.as_integer();
-  }
   /// A pool with all of its ranks is attached.
   bool is_whole() const {
     const Outcome outcome = cli({"pools", "--json"});
@@ -136,21 +133,7 @@ class Faults : public testing::Test {
 
   /// Its events are numbered without a gap, and one of them is its end.
   void expect_one_end(const std::string& id) const {
-    std::int64_t expected = 0, ends = 0;
-    std::istringstream frames(cli({"watch", id, "--json"}).out);
-    for (std::string line; std::getline(frames, line);) {
-      const Value frame = json(line);
-      const Value* events = find_path(frame, "events.events");
-      if (events == nullptr) continue;
-      for (const Value& event : events->as_list()) {
-        ASSERT_EQ(integer(event.at("sequence")), ++expected);
-        const Value* state = find_path(event, "state.state");
-        ends += state != nullptr && (state->as_text() == "JOB_STATE_SUCCEEDED" ||
-                                     state->as_text() == "JOB_STATE_CANCELLED");
-      }
-    }
-    EXPECT_GT(expected, 0);
-    EXPECT_EQ(ends, 1);
+    EXPECT_EQ(read_events(cli({"watch", id, "--json"}).out).ends, 1);
   }
 
   /// Job 1 is on ranks 0 and 1, job 2 on ranks 2 and 3.

@@ -61,13 +61,14 @@ class Pools : public testing::Test {
     words.insert(words.end(), {"--data-dir", data()});
     return run(words);
   }
-  std::vector<std::string> world(int ranks, std::vector<std::string> options) const {
+  std::vector<std::string> world(int ranks, std::vector<std::string> options,
+                                 const std::string& program = worker) const {
     // At SIGTERM mpirun waits so many seconds, passes it on, waits as long again, and kills.
     std::vector<std::string> words{"/usr/bin/env",
                                    "OMPI_MCA_odls_base_sigkill_timeout=3",
                                    mpirun,
                                    std::to_string(ranks),
-                                   worker,
+                                   program,
                                    "--daemon",
                                    url,
                                    "--token-file",
@@ -77,8 +78,9 @@ class Pools : public testing::Test {
   }
   std::string pools() const { return cli({"pools", "--json"}).out; }
 
-  std::unique_ptr<Running> attach(const std::string& name, int ranks = 2) const {
-    auto pool = std::make_unique<Running>(world(ranks, {"--name", name}));
+  std::unique_ptr<Running> attach(const std::string& name, int ranks = 2,
+                                  const std::string& program = worker) const {
+    auto pool = std::make_unique<Running>(world(ranks, {"--name", name}, program));
     until([&] { return pools().find('"' + name + '"') != std::string::npos; });
     return pool;
   }
@@ -161,6 +163,50 @@ TEST_F(Pools, ARunThatIsKilledThreeTimesGoesOnFromItsCheckpointsAndLeavesTheSame
   EXPECT_EQ(summary.at("continued_from_ticks").as_list().size(), 3u);
   last->signal(SIGUSR1);
   EXPECT_EQ(last->wait().status, 0);
+}
+
+/// The same program as another build: a copy with another build id.
+void build_again(const fs::path& to) {
+  std::ifstream in(worker, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  // The note's header: 4 bytes of name, 20 of the id, type 3 (NT_GNU_BUILD_ID), its name.
+  const std::string note("\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0", 16);
+  const std::size_t at = bytes.find(note);
+  ASSERT_NE(at, std::string::npos) << "the worker was linked without a build id";
+  bytes[at + note.size()] ^= 1;
+  std::ofstream(to, std::ios::binary) << bytes;
+  fs::permissions(to, fs::perms::owner_all);
+}
+
+TEST_F(Pools, ARunThatAnotherBinaryStartsAgainSaysSoInItsSummary) {
+  const std::string job = (path / "job.yaml").string();
+  std::ofstream(job) << job_text();
+  const std::string rebuilt = (path / "pipewright-worker").string();
+  build_again(rebuilt);
+  EXPECT_EQ(cli({"submit", job}).out, "1\n");
+  {
+    const auto pool = attach("one");
+    until([&] { return cli({"show", "1"}).out.find("RUNNING") != std::string::npos; });
+    pool->signal(SIGUSR1);
+    EXPECT_EQ(pool->wait().status, 0);
+  }
+  const auto pool = attach("two", 2, rebuilt);
+  const Outcome waited = cli({"wait", "1"});
+  EXPECT_EQ(waited.status, 0) << cli({"log", "1"}).out;
+  const std::string note = "its attempts ran by pipewright ";
+  EXPECT_THAT(cli({"log", "1"}).out, HasSubstr(note));
+  EXPECT_THAT(cli({"show", "1"}).out, HasSubstr(note));
+  expect_undisturbed_bytes(job);
+  const Value summary = JobFile::read((path / "pools/summary.json").string()).tree();
+  EXPECT_THAT(summary.at("note").as_text(), HasSubstr(note));
+  const Value& first = summary.at("earlier_attempts").as_list().at(0);
+  EXPECT_EQ(first.at("cpu_type"), summary.at("cpu_type"));
+  EXPECT_EQ(first.at("program").at("commit"), summary.at("program").at("commit"));
+  EXPECT_NE(first.at("program").at("build"), summary.at("program").at("build"));
+  const Value alone = JobFile::read((path / "alone/summary.json").string()).tree();
+  EXPECT_FALSE(alone.has("note"));
+  pool->signal(SIGUSR1);
+  EXPECT_EQ(pool->wait().status, 0);
 }
 
 TEST_F(Pools, ARunIsGivenBackAtSigterm) {

@@ -31,7 +31,7 @@ TEST(Leaving, ASignalToTheLastRankAloneReachesTheCoordinator) {
 /// What is given back has not ended.
 class Ended : public RunListener {
  public:
-  void started(RunId) override {}
+  void started(RunId, const Maker&) override {}
   void points(RunId, std::uint64_t, std::vector<Point>) override {}
   void progress(RunId, const Progress&) override {}
   void log(RunId, LogLine) override {}

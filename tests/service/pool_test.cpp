@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/text.hpp"
+#include "proto/codec/checkpoint_folder.hpp"
 #include "tests/service/support.hpp"
 
 namespace pipewright::test {
@@ -12,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 struct PoolTest : testing::Test {
   TemporaryFolder folder;
@@ -148,6 +150,72 @@ TEST_F(PoolTest, TheSecondAttemptRepeatsItsPointsWithoutDuplicates) {
   EXPECT_THAT(states(id),
               ElementsAre(JobState::queued, JobState::starting, JobState::running, JobState::queued,
                           JobState::starting, JobState::running, JobState::succeeded));
+}
+
+TEST_F(PoolTest, AnAttemptByAnotherBinaryOrOnAnotherCpuIsToldOfThoseBefore) {
+  const Maker intel{"0.1.0", "abc", "b1", "Intel"};
+  const Maker amd{"0.1.0", "abc", "b1", "AMD"};
+  const std::uint32_t id = submit(client);
+  const auto attempt = [&](const std::string& name, const Maker& maker) {
+    FakePool pool(client, name);
+    const StartRun start = pool.expect<StartRun>();
+    pool.send(RunStarted{start.run, maker});
+    wait_for(client, id, JobState::running);
+    pool.send(PoolGoodbye{"time limit"});
+    wait_for(client, id, JobState::queued);
+    return start.makers;
+  };
+  EXPECT_THAT(attempt("first", intel), IsEmpty());
+  EXPECT_THAT(attempt("second", intel), ElementsAre(intel));
+  EXPECT_THAT(show(client, id).makers, ElementsAre(intel)) << "the same made both";
+  EXPECT_THAT(attempt("third", amd), ElementsAre(intel));
+  {
+    FakePool never_began(client, "fourth");
+    EXPECT_THAT(never_began.expect<StartRun>().makers, ElementsAre(intel, amd));
+    never_began.send(PoolGoodbye{"time limit"});
+    wait_for(client, id, JobState::queued);
+  }
+  EXPECT_THAT(attempt("of an older version", {}), ElementsAre(intel, amd));
+  FakePool pool(client, "last");
+  const StartRun start = pool.expect<StartRun>();
+  EXPECT_THAT(start.makers, ElementsAre(intel, amd));
+  pool.send(RunStarted{start.run, intel});
+  pool.end(start.run);
+  pool.expect<RunEndStored>();
+  EXPECT_THAT(show(client, id).makers, ElementsAre(intel, amd));
+  const RunList runs = decode<RunList>(client.get("/v1/jobs/1/runs").body, WireFormat::json);
+  EXPECT_THAT(runs.runs.at(0).makers, ElementsAre(intel, amd));
+}
+
+TEST_F(PoolTest, ARunThatIsUnderWayShowsItsNewestCheckpoint) {
+  FakePool pool(client);
+  const std::uint32_t id = submit(client);
+  const StartRun start = pool.expect<StartRun>();
+  pool.send(RunStarted{start.run});
+  wait_for(client, id, JobState::running);
+  EXPECT_FALSE(show(client, id).checkpoint);
+  CheckpointPart part;
+  part.origin = {"program", "job", "data"};
+  part.tick = Tick(20);
+  part.rows = 1;
+  std::uint64_t bytes = 0;
+  for (const std::int32_t row : {0, CheckpointPart::values_row}) {
+    part.row = row;
+    pool.send(CheckpointChunk{start.run, part.name(), 0, part.encode(), true});
+    bytes += part.encode().size();
+  }
+  pool.send(CheckpointSent{start.run, Tick(20)});
+  pool.expect<CheckpointStored>();
+  const Job job = show(client, id);
+  ASSERT_TRUE(job.checkpoint);
+  EXPECT_EQ(job.checkpoint->tick, 20);
+  EXPECT_EQ(job.checkpoint->bytes, bytes);
+  EXPECT_GE(job.checkpoint->stored_unix_ms, job.started_unix_ms - 1000);
+  const RunList runs = decode<RunList>(client.get("/v1/jobs/1/runs").body, WireFormat::json);
+  EXPECT_EQ(runs.runs.at(0).checkpoint, job.checkpoint);
+  pool.end(start.run);
+  pool.expect<RunEndStored>();
+  EXPECT_FALSE(show(client, id).checkpoint) << "it is not kept";
 }
 
 TEST_F(PoolTest, AJobThatLosesThreePoolsFails) {

@@ -220,6 +220,7 @@ TEST_F(SeriesTest, AStoreOfTheVersionBeforeIsSummarised) {
   {
     sqlite::Database database(folder.path() / "pipewright.db");
     database.execute(
+        "ALTER TABLE runs DROP COLUMN makers;"
         "ALTER TABLE jobs DROP COLUMN last_stage_loss; ALTER TABLE runs DROP COLUMN "
         "last_stage_loss;"
         "DROP TABLE point_summaries; ALTER TABLE jobs DROP COLUMN priority;"

@@ -112,6 +112,9 @@ TEST_F(StoreTest, AJobIsThereAfterReopening) {
   EXPECT_FALSE(store->find(id + 1));
 }
 
+const Maker intel{"0.1.0", "abc", "b1", "Intel"};
+const Maker amd{"0.1.0", "abc", "b1", "AMD"};
+
 TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
   const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
   {
@@ -120,6 +123,7 @@ TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
     starting.ranks = {2, 3};
     add_state(journal, starting, "local", 2);
     add_state(journal, state(id, JobState::running, 1), "", 3);
+    for (const Maker& maker : {intel, amd, intel}) journal.add_maker({id, 0, 1}, maker);
     journal.add_log({id, 0, 1}, {Severity::warning, "slow"}, 4);
     journal.add_points({{id, 0, 1}, 0, some_points(0, 10'000)}, 5);
     journal.set_progress({id, 0, 1}, {1, 2, 3, 4, 5, 6, {}});
@@ -144,6 +148,7 @@ TEST_F(StoreTest, AFullHistoryIsThereAfterReopening) {
   EXPECT_EQ(job.ended_unix_ms, 6);
   EXPECT_EQ(job.progress.microbatches_total, 6);
   EXPECT_EQ(job.summary_json, "{}");
+  EXPECT_THAT(job.makers, ElementsAre(intel, amd));
 }
 
 TEST_F(StoreTest, EventsArePagedWithinABatchOfPoints) {
@@ -325,10 +330,12 @@ TEST_F(StoreTest, AStoreOfAnOlderVersionIsRefused) {
     database.execute("PRAGMA user_version = 1");
   }
   EXPECT_THAT(message_of<StoreError>([&] { Store again(file()); }),
-              HasSubstr("schema 1; this one knows 7"));
+              HasSubstr("schema 1; this one knows 8"));
 }
 
 TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
+  constexpr const char* to_version_7 =
+      "ALTER TABLE runs DROP COLUMN makers; PRAGMA user_version = 7;";
   constexpr const char* to_version_5 =
       "ALTER TABLE jobs DROP COLUMN last_stage_loss; ALTER TABLE runs DROP COLUMN last_stage_loss;"
       "PRAGMA user_version = 5;";
@@ -348,6 +355,7 @@ TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
     store.reset();
     {
       sqlite::Database database(file());
+      database.execute(to_version_7);
       database.execute(to_version_5);
       database.execute(to_version_4);
       database.execute(to_version_3);
@@ -366,6 +374,31 @@ TEST_F(StoreTest, AStoreOfTheVersionsBeforeIsBroughtUpToDate) {
     EXPECT_EQ(store->find_key(by), next);
     EXPECT_EQ(store->find(next).value().job.user, "alice");
   }
+}
+
+TEST_F(StoreTest, RunsOfVersion7AreThereWithoutMakersAndGetThem) {
+  const std::uint32_t id = store->add_job(small_job(), 1, 1, 1);
+  {
+    Journal journal(*store);
+    add_state(journal, state(id, JobState::running, 1), "", 3);
+    journal.commit();
+  }
+  store.reset();
+  {
+    sqlite::Database database(file());
+    database.execute("ALTER TABLE runs DROP COLUMN makers; PRAGMA user_version = 7;");
+  }
+  reopen();
+  EXPECT_EQ(store->find_run(id, 0)->run.state, JobState::running);
+  EXPECT_THAT(store->find_run(id, 0)->run.makers, IsEmpty());
+  Journal journal(*store);
+  journal.add_maker({id, 0, 1}, amd);
+  EXPECT_TRUE(journal.dirty());
+  journal.commit();
+  journal.add_maker({id, 0, 1}, amd);
+  EXPECT_FALSE(journal.dirty()) << "it says so again when its pool comes back";
+  reopen();
+  EXPECT_THAT(store->find_run(id, 0)->run.makers, ElementsAre(amd));
 }
 
 TEST_F(StoreTest, AKeyIsOneUsersOwn) {

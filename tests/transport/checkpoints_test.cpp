@@ -12,6 +12,7 @@
 
 #include "core/train/result_files.hpp"
 #include "proto/codec/checkpoint_folder.hpp"
+#include "proto/codec/json.hpp"
 #include "tests/support/runs.hpp"
 #include "tests/support/schedule_cases.hpp"
 #include "worker/runtime/coordinator.hpp"
@@ -30,7 +31,7 @@ class Daemon : public RunListener {
  public:
   explicit Daemon(fs::path folder) : stored(folder / "daemon") {}
 
-  void started(RunId) override {}
+  void started(RunId, const Maker& by) override { maker = by; }
   void points(RunId, std::uint64_t, std::vector<Point>) override {}
   void progress(RunId, const Progress&) override {}
   void log(RunId, LogLine line) override { logged.push_back(line.text); }
@@ -84,6 +85,7 @@ class Daemon : public RunListener {
   std::vector<CheckpointStored> acknowledgements;
   std::vector<CheckpointWanted> asked;
   std::vector<std::string> logged;
+  Maker maker;
   std::optional<RunOutcome> outcome;
   std::string why;
   Value summary;
@@ -141,7 +143,8 @@ class Checkpoints : public testing::Test {
     StartRun start{.run = {1, 0, ++attempts_},
                    .spec = job,
                    .ranks = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks)),
-                   .checkpoint_files = daemon.names_of_newest()};
+                   .checkpoint_files = daemon.names_of_newest(),
+                   .makers = before_};
     std::iota(start.ranks.begin(), start.ranks.end(), 0U);
     pool.coordinator().start(start);
     const std::size_t until = daemon.ticks.size() + count;
@@ -177,6 +180,7 @@ class Checkpoints : public testing::Test {
   }
 
   fs::path path_;
+  std::vector<Maker> before_;  // who made the attempts before, as the daemon says
   std::uint32_t attempts_ = 0;
 };
 
@@ -205,6 +209,52 @@ TEST_F(Checkpoints, ARunGoesOnOnAnyNumberOfRanksAndLeavesTheSameBytes) {
     expect_same(files_of(job), daemon.files);
     daemon.stored.clear();
   }
+}
+
+TEST_F(Checkpoints, ARunThatAnotherHasBegunSaysSoInItsLogAndSummary) {
+  const Value job = job_with({"pipedream", parameters_from("{stages: 3, microbatches: 50}")});
+  const Maker other{"0.0.9", "abc", "b1", "Another CPU"};
+  for (const bool same : {true, false}) {
+    before_ = {this_maker()};
+    if (!same) before_.push_back(other);
+    Daemon daemon(path_);
+    attempt(daemon, job, 2, 0);
+    EXPECT_EQ(daemon.outcome, RunOutcome::succeeded) << daemon.why;
+    EXPECT_EQ(daemon.maker, this_maker());
+    EXPECT_EQ(daemon.summary.has("note"), !same);
+    EXPECT_EQ(daemon.summary.has("earlier_attempts"), !same);
+    if (same) {
+      EXPECT_THAT(daemon.logged, testing::IsEmpty());
+      continue;
+    }
+    EXPECT_EQ(makers_from(daemon.summary.at("earlier_attempts")), std::vector<Maker>{other});
+    EXPECT_THAT(daemon.summary.at("note").as_text(), HasSubstr("on Another CPU"));
+    EXPECT_THAT(daemon.logged, testing::ElementsAre(HasSubstr("on Another CPU")));
+    expect_same(files_of(job), daemon.files);
+    const Value written = value_from_json(daemon.files.at("summary.json"));
+    EXPECT_EQ(written.at("note"), daemon.summary.at("note"));
+  }
+}
+
+TEST_F(Checkpoints, ACheckpointOfAnotherIsUsedAndItsMakerNamed) {
+  Value job = job_with({"pipedream", parameters_from("{stages: 3, microbatches: 1500}")});
+  job.set("checkpoint", parameters_from("{every: 50}"));
+  const Maker other{"0.1.0", "abc", "b1", "Another CPU"};
+  Daemon daemon(path_);
+  attempt(daemon, job, 2, 1);
+  for (const std::string& name : daemon.names_of_newest()) {
+    CheckpointPart part = daemon.stored.part(name);
+    EXPECT_EQ(part.makers, std::vector<Maker>{this_maker()});
+    part.makers = {other};
+    daemon.stored.write(name, part.encode());
+  }
+  attempt(daemon, job, 1, 1);
+  ASSERT_FALSE(daemon.outcome) << "it has ended before it could be taken away";
+  attempt(daemon, job, 3, 0);
+  EXPECT_EQ(daemon.outcome, RunOutcome::succeeded) << daemon.why;
+  EXPECT_EQ(makers_from(daemon.summary.at("earlier_attempts")), std::vector<Maker>{other});
+  EXPECT_EQ(daemon.summary.at("continued_from_ticks").as_list().size(), 2u);
+  expect_same(files_of(job), daemon.files);
 }
 
 TEST_F(Checkpoints, OneOfAnotherJobIsRefusedInTheRunsLog) {

@@ -51,6 +51,8 @@ Job a_job() {
   job.ranks = {0, 2, 3};
   job.summary_json = "{}";
   job.user = "alice";
+  job.makers = {{"0.1.0", "abc", "b1", "Intel"}, {"0.1.0", "abc", "b1", "AMD"}};
+  job.checkpoint = {20, 800, 1'700'000'000'005};
   return job;
 }
 
@@ -209,6 +211,8 @@ TEST(ApiCodec, RunsComeBackWithWhatTheySweepInItsOrder) {
   run.summary_json = "{}";
   run.swept = {{"schedule.pipedream.stages", 4}, {"link.latency", "5ms"}, {"a.real", 0.5}};
   run.seed = 5;
+  run.makers = a_job().makers;
+  run.checkpoint = a_job().checkpoint;
   const RunList list{{run, pipewright::Run()}, 14};
   for (const WireFormat format : both_formats) {
     const RunList back = there_and_back(list, format);
@@ -216,6 +220,9 @@ TEST(ApiCodec, RunsComeBackWithWhatTheySweepInItsOrder) {
     EXPECT_EQ(back.next_from, 14u);
     EXPECT_EQ(back.runs[0].swept, run.swept);
     EXPECT_EQ(back.runs[0].seed, 5u);
+    EXPECT_EQ(back.runs[0].makers, run.makers);
+    EXPECT_EQ(back.runs[0].checkpoint, run.checkpoint);
+    EXPECT_FALSE(back.runs[1].checkpoint);
     EXPECT_EQ(encode(back, WireFormat::protobuf), encode(list, WireFormat::protobuf));
   }
 }
@@ -261,7 +268,7 @@ TEST(PoolCodec, EveryFrameOfAPoolComesBack) {
                                         .instance = "17-4",
                                         .runs = {run, {4, 0, 2}}},
                               Heartbeat{},
-                              RunStarted{run},
+                              RunStarted{run, {"0.1.0", "abc", "b1", "Intel"}},
                               RunPoints{run, 40, {{Series::objective, 1, 2, 0, 0.5}}},
                               RunProgress{run, {1, 2, 3, 4, 5, 6, {}}},
                               RunLog{run, {Severity::error, "no"}},
@@ -297,7 +304,8 @@ TEST(PoolCodec, EveryFrameOfTheDaemonComesBack) {
                                 StartRun{.run = run,
                                          .spec = a_spec(),
                                          .ranks = {1},
-                                         .checkpoint_files = {"row-0-20", "values-20"}},
+                                         .checkpoint_files = {"row-0-20", "values-20"},
+                                         .makers = a_job().makers},
                                 ShutDown{"end"},
                                 Heartbeat{}};
   for (const DaemonFrame& frame : frames) {
@@ -364,7 +372,7 @@ ControlMessage a_window() {
 std::vector<ControlMessage> control_messages() {
   std::vector<ControlMessage> messages;
   messages.push_back(RankStart{1, a_spec(), {0, 1}, 9, {"/data"}});
-  messages.push_back(RankReady{1, 2, {}, {}, 7});
+  messages.push_back(RankReady{1, 2, {}, {}, 7, {"0.1.0", "abc", "b1", "Intel"}});
   RankReady with_theory{1, 2, {}, {}, 0};
   with_theory.shape.theory = {1.5, std::nullopt};
   messages.push_back(std::move(with_theory));

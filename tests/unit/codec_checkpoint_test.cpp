@@ -117,6 +117,39 @@ TEST_F(Checkpoints, WhatIsOfAnotherJobProgramOrDataIsRefused) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
+TEST_F(Checkpoints, OneKnowsWhoMadeWhatItStandsOn) {
+  const Maker one{"0.1.0", "abc", "b1", "Intel"};
+  const Maker two{"0.1.0", "abc", "b1", "AMD"};
+  for (const Maker& maker : {one, two, one}) {
+    StoredCheckpoints checkpoints(path_, ours, 2, maker);
+    checkpoints.find();
+    store(checkpoints.resume_from().value_or(Tick(0)).value + 10, checkpoints);
+  }
+  StoredCheckpoints last(path_, ours, 2, one);
+  last.find();
+  EXPECT_EQ(last.resume_from(), Tick(30));
+  EXPECT_THAT(last.makers(), ElementsAre(one, two));
+}
+
+TEST_F(Checkpoints, TheNewestIsAsLargeAsTheFilesThatGoingOnFromItReads) {
+  EXPECT_FALSE(folder_.newest_info());
+  StoredCheckpoints checkpoints(path_, ours, 2);
+  for (const std::int64_t tick : {10, 20, 30}) store(tick, checkpoints);
+  checkpoints.put_row(Tick(40), Row(0), "of one that is not whole yet");
+  checkpoints.put_values(Tick(40), "its values");
+  std::uint64_t bytes = 0;
+  for (const char* name : {"row-0-30", "row-1-30", "values-10", "values-20", "values-30"}) {
+    bytes += fs::file_size(path_ / name);
+  }
+  const std::optional<CheckpointInfo> info = folder_.newest_info();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->tick, 30);
+  EXPECT_EQ(info->bytes, bytes);
+  EXPECT_GT(info->stored_unix_ms, 1'500'000'000'000);
+  checkpoints.put_row(Tick(40), Row(1), "now it is");
+  EXPECT_EQ(folder_.newest_info()->tick, 40);
+}
+
 TEST_F(Checkpoints, AFileComesInPartsThatFollowEachOther) {
   folder_.append("row-0-10", 0, "abc", false);
   EXPECT_FALSE(fs::exists(path_ / "row-0-10"));

@@ -1,4 +1,7 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 #include <map>
 #include <sstream>
@@ -54,6 +57,50 @@ TEST(Provenance, VersionCommitAndCpuAreKnown) {
   EXPECT_FALSE(program_version().empty());
   EXPECT_FALSE(program_commit().empty());
   EXPECT_FALSE(cpu_type().empty());
+}
+
+TEST(Provenance, ABuildIsKnownByTheHashThatItsLinkerMade) {
+  const std::string build = program_build();
+  ASSERT_THAT(build, testing::MatchesRegex("[0-9a-f]{40}"));
+  std::string bytes;
+  for (std::size_t i = 0; i < build.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(build.substr(i, 2), nullptr, 16));
+  }
+  std::ifstream self("/proc/self/exe", std::ios::binary);
+  const std::string program{std::istreambuf_iterator<char>(self), {}};
+  EXPECT_NE(program.find(bytes), std::string::npos);
+}
+
+const Maker on_intel{"0.1.0", "abc", "b1", "Intel"};
+const Maker on_amd{"0.1.0", "abc", "b1", "AMD"};
+const Maker rebuilt{"0.1.0", "abc", "b2", "Intel"};
+
+TEST(Provenance, RanksThatDifferAreAllNamed) {
+  EXPECT_EQ(together({on_intel, on_intel}), on_intel);
+  EXPECT_EQ(together({on_intel, on_amd, rebuilt}),
+            (Maker{"0.1.0", "abc", "b1 + b2", "AMD + Intel"}));
+  EXPECT_EQ(together({on_amd, on_intel}), together({on_intel, on_amd}));
+}
+
+TEST(Provenance, MakersComeBackFromTheirList) {
+  const std::vector<Maker> makers{on_intel, rebuilt};
+  EXPECT_EQ(makers_from(to_value(makers)), makers);
+  EXPECT_THAT(makers_from(to_value({})), testing::IsEmpty());
+}
+
+TEST(Provenance, OnlyOtherMakersOfEarlierAttemptsAreNoted) {
+  Value summary = Value::map();
+  add_earlier(summary, {}, on_intel);
+  add_earlier(summary, {on_intel}, on_intel);
+  EXPECT_EQ(summary, Value::map()) << "the same made all of it";
+  for (const Maker& other : {on_amd, rebuilt}) {
+    Value noted = Value::map();
+    add_earlier(noted, {on_intel, other}, on_intel);
+    EXPECT_EQ(noted.at("earlier_attempts"), to_value({other}));
+    EXPECT_THAT(noted.at("note").as_text(), testing::HasSubstr("build " + other.build));
+    EXPECT_THAT(noted.at("note").as_text(), testing::HasSubstr("on " + other.cpu_type));
+    EXPECT_THAT(noted.at("note").as_text(), testing::HasSubstr("and by pipewright 0.1.0"));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/error.hpp"
 #include "worker/runtime/rank_watch.hpp"
 
 namespace pipewright {
@@ -53,6 +54,34 @@ TEST(RankWatch, WhileRankZeroItselfComputesNobodyIsSilent) {
   EXPECT_THAT(watch.missing(), IsEmpty());
   for (int ms = 60'100; ms <= 61'000; ms += 100) watch.look({}, start + milliseconds(ms));
   EXPECT_THAT(watch.missing(), ElementsAre(1u)) << "from then on its silence counts";
+}
+
+TEST(CoordinatorWatch, ItsSilenceForTenTimesAsLongIsTheEndOfARank) {
+  CoordinatorWatch watch(milliseconds(1000), start);
+  watch.heard(start + milliseconds(100));
+  for (int ms = 200; ms <= 10'100; ms += 100) watch.look(start + milliseconds(ms));
+  watch.heard(start + milliseconds(10'100));
+  for (int ms = 10'200; ms <= 20'100; ms += 100) watch.look(start + milliseconds(ms));
+  try {
+    watch.look(start + milliseconds(20'200));
+    FAIL() << "it goes on";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "rank 0 cannot be reached: it has said nothing for 10000 ms");
+  }
+}
+
+TEST(CoordinatorWatch, OneThatNeverSpeaksIsNotWaitedFor) {
+  CoordinatorWatch watch(milliseconds(1000), start);
+  for (int ms = 100; ms <= 30'000; ms += 100) watch.look(start + milliseconds(ms));
+}
+
+TEST(CoordinatorWatch, WhileTheRankItselfComputesNobodyIsSilent) {
+  CoordinatorWatch watch(milliseconds(1000), start);
+  watch.heard(start);
+  watch.look(start + milliseconds(100));
+  watch.look(start + milliseconds(60'000));
+  for (int ms = 60'100; ms <= 69'800; ms += 100) watch.look(start + milliseconds(ms));
+  EXPECT_THROW(watch.look(start + milliseconds(70'200)), Error) << "from then on it counts";
 }
 
 TEST(RankWatch, TheEndOfAProcessOfThisMachineIsSeenAtOnce) {

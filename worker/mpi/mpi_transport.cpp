@@ -1,8 +1,10 @@
 #include "worker/mpi/mpi_transport.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -12,6 +14,7 @@
 
 #include "core/base/check.hpp"
 #include "proto/codec/tensor_wire.hpp"
+#include "worker/mpi/launcher.hpp"
 
 namespace pipewright {
 
@@ -267,6 +270,9 @@ std::unique_ptr<Transport> MpiSession::transport() {
 }
 
 void MpiSession::abort(int status) {
+  static constexpr std::chrono::seconds patience{5};
+  end_launcher_within(patience);
+  ::alarm(static_cast<unsigned>(patience.count()));  // should MPI itself wait for ever
   MPI_Abort(MPI_COMM_WORLD, status);
   std::abort();
 }

@@ -52,7 +52,7 @@ LinkListener::Kept& LinkListener::kept(RunId run) {
 void LinkListener::attach(DaemonLink& link) {
   link_ = &link;
   for (auto& [run, kept] : runs_) {
-    if (kept.has_started) link.send(RunStarted{run});
+    if (kept.maker) link.send(RunStarted{run, *kept.maker});
     if (kept.wanted) link.send(*kept.wanted);
     kept.points.rewind();
     if (kept.checkpoint) {
@@ -64,9 +64,9 @@ void LinkListener::attach(DaemonLink& link) {
   }
 }
 
-void LinkListener::started(RunId run) {
-  kept(run).has_started = true;
-  if (link_ != nullptr) link_->send(RunStarted{run});
+void LinkListener::started(RunId run, const Maker& maker) {
+  kept(run).maker = maker;
+  if (link_ != nullptr) link_->send(RunStarted{run, maker});
 }
 
 void LinkListener::points(RunId run, std::uint64_t first_index, std::vector<Point> points) {

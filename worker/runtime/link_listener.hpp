@@ -31,7 +31,7 @@ class LinkListener : public RunListener {
   /// It has gone.
   void detach() { link_ = nullptr; }
 
-  void started(RunId run) override;
+  void started(RunId run, const Maker& maker) override;
   void points(RunId run, std::uint64_t first_index, std::vector<Point> points) override;
   void progress(RunId run, const Progress& progress) override;
   void log(RunId run, LogLine line) override;
@@ -77,7 +77,7 @@ class LinkListener : public RunListener {
   };
   struct Kept {
     Kept(const std::string& file, BacklogUse& use) : points(file, use) {}
-    bool has_started = false;
+    std::optional<Maker> maker;  // of one that has started
     PointBacklog points;
     std::deque<LogLine> log;  // that has not been sent
     std::optional<CheckpointWanted> wanted;

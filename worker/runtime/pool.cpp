@@ -54,6 +54,8 @@ struct Duties {
   Coordinator* coordinator = nullptr;
   RankWatch* watch = nullptr;
   std::atomic<bool>* stop = nullptr;  // becomes true when another rank has had a signal
+  // Of the others.
+  CoordinatorWatch* above = nullptr;
 
   bool take_turn() const {
     bool moved = false;
@@ -69,7 +71,10 @@ struct Duties {
 
  private:
   void obey(ControlMessage message) const {
-    if (std::holds_alternative<RankAlive>(message)) return;
+    if (std::holds_alternative<RankAlive>(message)) {
+      if (above != nullptr) above->heard(Clock::now());
+      return;
+    }
     if (stop != nullptr && std::holds_alternative<LeaveAsked>(message)) {
       *stop = true;
     } else if (coordinator != nullptr && is_for_coordinator(message)) {
@@ -106,7 +111,7 @@ class StandaloneListener : public RunListener {
   StandaloneListener(std::string out, const std::function<void(const Progress&)>& on_progress)
       : out_(std::move(out)), on_progress_(on_progress) {}
 
-  void started(RunId) override {}
+  void started(RunId, const Maker&) override {}
   void points(RunId, std::uint64_t, std::vector<Point>) override {}
   void progress(RunId, const Progress& progress) override {
     if (on_progress_) on_progress_(progress);
@@ -291,7 +296,8 @@ void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool
                 std::chrono::milliseconds silence_max) {
   transport.send_control(0, encode_control(RankHello{me}));
   RankWorker worker(transport);
-  const Duties duties{transport, worker};
+  CoordinatorWatch above(silence_max, Clock::now());
+  const Duties duties{.transport = transport, .worker = worker, .stop = nullptr, .above = &above};
   Backoff backoff;
   bool asked = false;
   Clock::time_point spoken = Clock::now();
@@ -303,7 +309,9 @@ void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool
       spoken = now;
       transport.send_control(0, encode_control(RankAlive{me.rank}));
     }
-    if (duties.take_turn()) {
+    const bool moved = duties.take_turn();
+    above.look(Clock::now());
+    if (moved) {
       backoff.reset();
     } else {
       rest(backoff, worker, worker.has_run() ? sleep_in_run_max : sleep_idle_max, sleep_for);
@@ -318,7 +326,8 @@ class Pool {
  public:
   Pool(Transport& transport, std::unique_ptr<DaemonLink> link, const PoolOptions& options,
        std::atomic<bool>& stop)
-      : options_(options),
+      : transport_(transport),
+        options_(options),
         stop_(stop),
         worker_(transport),
         listener_(options.spool),
@@ -359,6 +368,7 @@ class Pool {
     if (link != nullptr) link->alive();
     moved = duties_.take_turn() || moved;
     watch_.look(coordinator_.starting(), Clock::now());
+    say_alive();
     if (moved) {
       backoff_.reset();
     } else {
@@ -370,6 +380,15 @@ class Pool {
                sleep_for(time);
              }
            });
+    }
+  }
+
+  void say_alive() {
+    const auto now = Clock::now();
+    if (now - spoken_ <= options_.silence_max / alive_per_silence) return;
+    spoken_ = now;
+    for (int rank = 1; rank < transport_.size(); ++rank) {
+      transport_.send_control(rank, encode_control(RankAlive{0}));
     }
   }
 
@@ -414,6 +433,7 @@ class Pool {
     return text;
   }
 
+  Transport& transport_;
   const PoolOptions& options_;
   std::atomic<bool>& stop_;
   RankWorker worker_;
@@ -423,6 +443,7 @@ class Pool {
   RankWatch watch_;
   Duties duties_;
   Backoff backoff_;
+  Clock::time_point spoken_;
 };
 
 }  // namespace

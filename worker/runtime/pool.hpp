@@ -19,7 +19,8 @@ inline constexpr std::chrono::milliseconds silence_max_default{30'000};
 
 /// Ranks other than 0: say who they are, then work until the coordinator says to shut down, which
 /// it is asked for once when `stop` becomes true. Between actions they say that they are alive,
-/// several times within `silence_max`.
+/// several times within `silence_max`. Throws Error when the coordinator of a pool has been silent
+/// for longer than it may be (RankWatch).
 void serve_rank(Transport& transport, const RankInfo& me, const std::atomic<bool>& stop,
                 std::chrono::milliseconds silence_max = silence_max_default);
 

@@ -64,6 +64,7 @@ PoolRun::PoolRun(Transport& transport, RunListener& listener, const StartRun& st
       config_(config_of(start)),
       folder_(std::move(folder)),
       begun_(Clock::now()),
+      earlier_(start.makers),
       checkpoints_(listener, start.run, folder_ + "/checkpoint", start.checkpoint_files) {
   const auto rows = static_cast<std::size_t>(config_.schedule_header().rows());
   ranks_ = start.ranks;
@@ -91,6 +92,7 @@ void PoolRun::on(const ClockQuestion& question) {
 }
 void PoolRun::on(RankReady ready) {
   ready_.insert(ready.rank);
+  add_maker(rank_makers_, ready.maker);
   clock_error_ns_max_ = std::max(clock_error_ns_max_, ready.clock_error_ns);
   if (ready.rank == ranks_.front()) {
     shape_ = std::move(ready.shape);
@@ -216,23 +218,33 @@ bool PoolRun::work() {
 /// When the ranks are ready, and what the run goes on from is here.
 bool PoolRun::begin() {
   if (ready_.size() < ranks_.size() || !checkpoints_.fetched()) return false;
-  listener_.started(run_);
+  maker_ = together(rank_makers_);
+  listener_.started(run_, maker_);
   std::filesystem::create_directories(folder_);
   files_ = std::make_unique<ResultFiles>(folder_);
   control_ = std::make_unique<RunControl>(config_, *shape_,
                                           std::vector<RunSink*>{files_.get(), &collector_});
-  if (!config_.checkpoint || !listener_.stores_checkpoints()) return true;
+  if (config_.checkpoint && listener_.stores_checkpoints()) open_checkpoints();
+  std::vector<Maker> makers = earlier_;
+  add_maker(makers, maker_);
+  if (const std::string note = note_of(makers); !note.empty()) {
+    listener_.log(run_, {Severity::warning, note});
+  }
+  return true;
+}
+
+void PoolRun::open_checkpoints() {
   const int rows = control_->header().rows();
   for (const std::string& why :
-       checkpoints_.open(CheckpointOrigin::of(config_.tree, data_), rows)) {
+       checkpoints_.open(CheckpointOrigin::of(config_.tree, data_), rows, maker_)) {
     listener_.log(run_, {Severity::warning, why});
   }
   control_->store_checkpoints();
   StoredCheckpoints& store = checkpoints_.store();
+  for (const Maker& maker : store.makers()) add_maker(earlier_, maker);
   if (const auto tick = store.resume_from()) {
     control_->resume(*tick, [&store] { return store.next_values(); });
   }
-  return true;
 }
 
 /// Gives the rows their states, one after the other: not all of them are in memory here at once.
@@ -347,7 +359,8 @@ void PoolRun::add_provenance(Value& summary) {
     if (!ticks.empty()) summary.set("continued_from_ticks", std::move(ticks));
   }
   const std::chrono::duration<double> wall = Clock::now() - begun_;
-  pipewright::add_provenance(summary, config_.tree, data_, wall.count());
+  pipewright::add_provenance(summary, config_.tree, data_, wall.count(), maker_);
+  add_earlier(summary, earlier_, maker_);
 }
 
 }  // namespace pipewright

@@ -82,6 +82,7 @@ class PoolRun {
   void guarded(Work&& work);
   bool work();
   bool begin();
+  void open_checkpoints();
   bool restore();
   bool pass_on_checkpoints();
   int rank_of(Row row) const;
@@ -102,6 +103,9 @@ class PoolRun {
   Clock::time_point begun_;
   std::vector<std::uint32_t> ranks_;
   std::set<std::uint32_t> ready_, idle_;
+  std::vector<Maker> rank_makers_;
+  Maker maker_;                 // all of them, once the run has begun
+  std::vector<Maker> earlier_;  // of the attempts before, and of what it goes on from
   std::optional<ObjectiveShape> shape_;
   std::vector<HashedFile> data_;
   PointCollector collector_;

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
 namespace pipewright {
@@ -69,6 +70,14 @@ bool RankWatch::is_there(std::uint32_t rank) const {
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return false;
   static constexpr std::string_view not_there = "ZXxTt";  // dead or stopped
   return not_there.find(text[name_end + 2]) == std::string_view::npos;
+}
+
+void CoordinatorWatch::look(Time now) {
+  const auto gap = now - std::exchange(looked_, now);
+  if (gap > patience_ / 4) heard_ = std::min(now, heard_ + gap);
+  if (!speaks_ || now - heard_ <= patience_) return;
+  throw Error("rank 0 cannot be reached: it has said nothing for " +
+              std::to_string(patience_.count()) + " ms");
 }
 
 std::string RankWatch::describe(std::uint32_t rank, Time now) const {

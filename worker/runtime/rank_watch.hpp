@@ -1,5 +1,6 @@
 // Which ranks of a pool are still there, as rank 0 knows it: from what it hears of them, and of
-// those on its own machine from their processes. Time is an argument.
+// those on its own machine from their processes. And whether rank 0 is, as the others know it. Time
+// is an argument.
 #pragma once
 
 #include <chrono>
@@ -48,6 +49,31 @@ class RankWatch {
   Milliseconds silence_max_;
   std::set<std::uint32_t> missing_;
   Time heard_to_, looked_;
+};
+
+/// Of a rank that may be cut off from rank 0, and that nobody else would end then.
+class CoordinatorWatch {
+ public:
+  using Time = RankWatch::Time;
+  using Milliseconds = RankWatch::Milliseconds;
+
+  /// Rank 0, too, may prepare a run and say nothing meanwhile.
+  CoordinatorWatch(Milliseconds silence_max, Time now)
+      : patience_(silence_max * RankWatch::starting_factor), heard_(now), looked_(now) {}
+
+  /// From the first time on it is to be heard again and again: without a daemon it never speaks.
+  void heard(Time now) {
+    speaks_ = true;
+    heard_ = now;
+  }
+  /// To be called between actions, after everything that has come has been heard. Cheap. Throws
+  /// Error when rank 0 is silent for too long.
+  void look(Time now);
+
+ private:
+  Milliseconds patience_;
+  bool speaks_ = false;
+  Time heard_, looked_;
 };
 
 }  // namespace pipewright

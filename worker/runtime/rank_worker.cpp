@@ -74,6 +74,7 @@ class RankRun : public Outbox {
     }
     ready_.run = number_;
     ready_.rank = world_rank;
+    ready_.maker = this_maker();
     // The coordinator takes these from the run's first rank.
     ready_.shape = transport_->rank() == 0 ? shape_for(config, objective) : objective.shape();
     ready_.data = objectives.files();

@@ -29,9 +29,9 @@ void RunCheckpoints::on(const CheckpointPiece& piece) {
   ask();
 }
 
-std::vector<std::string> RunCheckpoints::open(CheckpointOrigin origin, int rows) {
+std::vector<std::string> RunCheckpoints::open(CheckpointOrigin origin, int rows, Maker maker) {
   rows_ = rows;
-  store_.emplace(folder_.path(), std::move(origin), rows);
+  store_.emplace(folder_.path(), std::move(origin), rows, std::move(maker));
   return store_->find();
 }
 

@@ -27,7 +27,7 @@ class RunCheckpoints {
   void on(const CheckpointPiece& piece);
 
   /// Looks at what was fetched. Gives why it cannot be used, if it cannot.
-  std::vector<std::string> open(CheckpointOrigin origin, int rows);
+  std::vector<std::string> open(CheckpointOrigin origin, int rows, Maker maker);
   /// After open(): from where the run goes on, and with what.
   StoredCheckpoints& store() { return *store_; }
 

@@ -14,7 +14,8 @@ namespace pipewright {
 class RunListener {
  public:
   virtual ~RunListener() = default;
-  virtual void started(RunId run) = 0;
+  /// `maker` is the program on the run's ranks.
+  virtual void started(RunId run, const Maker& maker) = 0;
   virtual void points(RunId run, std::uint64_t first_index, std::vector<Point> points) = 0;
   virtual void progress(RunId run, const Progress& progress) = 0;
   virtual void log(RunId run, LogLine line) = 0;

@@ -20,6 +20,7 @@ void add_continued(Value& summary, const StoredCheckpoints* checkpoints) {
   Value::List ticks;
   for (const Tick tick : checkpoints->continued()) ticks.emplace_back(tick.value);
   summary.set("continued_from_ticks", std::move(ticks));
+  add_earlier(summary, checkpoints->makers());
 }
 
 }  // namespace pipewright::cli

@@ -16,7 +16,7 @@ std::unique_ptr<StoredCheckpoints> checkpoints_for(const JobConfig& job, const s
                                                    const std::vector<HashedFile>& data, bool resume,
                                                    std::vector<std::string>& refused);
 
-/// `continued_from_ticks`, of a run that has gone on from checkpoints.
+/// `continued_from_ticks`, of a run that has gone on from checkpoints, and who else made these.
 void add_continued(Value& summary, const StoredCheckpoints* checkpoints);
 
 }  // namespace pipewright::cli

@@ -149,6 +149,9 @@ std::vector<std::pair<std::string, std::string>> fact_lines(const Value& summary
   }
   add_language(lines, summary);
   if (const Value* theory = summary.find("theory")) add_theory(lines, *theory);
+  if (const Value* note = summary.find("note"); note != nullptr && note->is_text()) {
+    lines.emplace_back("note", printable(note->as_text()));
+  }
   return lines;
 }
 

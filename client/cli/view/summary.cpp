@@ -10,6 +10,7 @@
 #include "client/cli/view/text.hpp"
 #include "core/base/text.hpp"
 #include "proto/codec/job_file.hpp"
+#include "proto/codec/provenance.hpp"
 
 namespace pipewright::cli {
 
@@ -164,6 +165,7 @@ std::string format_summary(const Job& job, int columns_max) {
   add_row(rows, "last-stage loss", loss);
   add_costs(rows, summary);
   for (const auto& [name, text] : fact_lines(summary)) add_row(rows, name, text);
+  if (!summary.has("note")) add_row(rows, "note", printable(note_of(job.makers)));
   const bool timed = summary.has("wall_seconds");
   if (!timed && job.started_unix_ms > 0 && job.ended_unix_ms >= job.started_unix_ms) {
     const auto ms = static_cast<double>(job.ended_unix_ms - job.started_unix_ms);
