@@ -124,7 +124,7 @@ const std::vector<Api::Route>& Api::routes() {
        true},
       {"GET", {"v1", "pools"}, Access::read, {}, &Api::pools},
       {"GET", {"v1", "pools", "attach"}, Access::pool, {}, &Api::attach, true},
-      {"DELETE", {"v1", "pools", "{name}"}, Access::admin, {}, &Api::drop_pool},
+      {"POST", {"v1", "pools", "{name}", "drop"}, Access::admin, {}, &Api::drop_pool},
       {"GET", {"v1", "token"}, Access::any_token, {}, &Api::token},
       {"GET", {"v1", "tokens"}, Access::admin, {}, &Api::tokens},
       {"POST", {"v1", "tokens"}, Access::admin, {}, &Api::create_token},

@@ -59,7 +59,7 @@ const std::vector<Words>& all_words() {
        {404}},
       {"GET /v1/pools", "The pools of ranks", "PoolList", {}},
       {"GET /v1/pools/attach", "A WebSocket of a pool: protobuf PoolFrame and DaemonFrame", "", {}},
-      {"DELETE /v1/pools/{name}",
+      {"POST /v1/pools/{name}/drop",
        "Wait no longer for a pool that is away: its runs are queued again",
        "PoolInfo",
        {404, 409}},

@@ -93,12 +93,12 @@ TEST_F(Lease, AnotherPoolOfTheSameNameShowsThatTheFirstIsGone) {
 }
 
 TEST_F(Lease, APoolThatIsAwayCanBeGivenUpAndItsRunStartsElsewhereAtOnce) {
-  const std::string target = "/v1/pools/rack%2F1%20p";
-  EXPECT_EQ(client.send("DELETE", target).status, 404);
+  const std::string target = "/v1/pools/rack%2F1%20p/drop";
+  EXPECT_EQ(client.send("POST", target).status, 404);
   const std::uint32_t id = submit(client);
   auto lost = std::make_unique<FakePool>(client, "rack/1 p", "one", std::vector<RunId>());
   const RunId run = begin_run(*lost);
-  const Reply attached = client.send("DELETE", target);
+  const Reply attached = client.send("POST", target);
   EXPECT_EQ(attached.status, 409);
   EXPECT_THAT(attached.body, HasSubstr("pool 'rack/1 p' is not away"));
   lost->close();
@@ -110,10 +110,10 @@ TEST_F(Lease, APoolThatIsAwayCanBeGivenUpAndItsRunStartsElsewhereAtOnce) {
   EXPECT_GT(away.lease_ends_unix_ms, away.heartbeat_unix_ms);
   EXPECT_LE(away.lease_ends_unix_ms, unix_ms() + 60'000);
 
-  const Reply dropped = client.send("DELETE", target);
+  const Reply dropped = client.send("POST", target);
   ASSERT_EQ(dropped.status, 200) << dropped.body;
   EXPECT_EQ(decode<PoolInfo>(dropped.body, WireFormat::json).name, "rack/1 p");
-  EXPECT_EQ(client.send("DELETE", target).status, 404);
+  EXPECT_EQ(client.send("POST", target).status, 404);
   EXPECT_EQ(show(client, id).state, JobState::queued);
   EXPECT_THAT(client.get("/v1/jobs/" + std::to_string(id) + "/events").body,
               HasSubstr("attempt 1 was given back: the connection was closed; it was given up by "

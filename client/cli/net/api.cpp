@@ -150,7 +150,8 @@ PoolList Api::pools() const {
 }
 
 PoolInfo Api::drop_pool(const std::string& name) const {
-  return ask<PoolInfo>({.method = "DELETE", .target = "/v1/pools/" + percent_encoded(name)});
+  return ask<PoolInfo>(
+      {.method = "POST", .target = "/v1/pools/" + percent_encoded(name) + "/drop"});
 }
 
 }  // namespace pipewright::cli
