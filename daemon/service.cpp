@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t events_per_frame_max = 500;
 
-jobs::Queue::Time steady_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now);
-}
-
 }  // namespace
 
 Service::Service(const std::filesystem::path& data_dir, ServiceLimits limits)
@@ -245,7 +240,7 @@ std::string Service::metrics_text() {
 std::string Service::not_ready() const {
   if (!closing_.empty()) return "the daemon is ending: " + closing_;
   if (!store_fault_.empty()) return "the store refuses: " + store_fault_;
-  if (!files_fault_.empty()) return "files of runs wait for space: " + files_fault_;
+  if (!files_fault_.empty()) return "files of runs wait for the disk: " + files_fault_;
   if (queue_.room() == 0) return "too many jobs wait";
   return {};
 }

@@ -132,6 +132,10 @@ class Service {
   /// Its connection has gone: this one, not a later one of the same pool.
   void detach(PoolId pool, const PoolPort& port, const std::string& reason);
   PoolList pools() const;
+  enum class DropAnswer { dropped, is_there, unknown };
+  /// Waits no longer for a pool that is away: its runs are queued again, whether or not it comes
+  /// back with them.
+  DropAnswer drop_pool(const std::string& name, const std::string& why);
   std::size_t pools_attached() const { return pools_.size(); }
   /// False while more waits for the disk than should: a pool is not read from then.
   bool has_room() const {
@@ -244,7 +248,7 @@ class Service {
   std::vector<Waiting> submissions_;
   std::function<void()> wake_for_news_ = [] {};
   std::map<RunKey, std::string> file_faults_;
-  std::deque<std::pair<PoolId, RunFileChunk>> files_wait_;  // for space on the disk
+  std::deque<std::pair<PoolId, RunFileChunk>> files_wait_;  // for the disk
   std::string files_fault_;                                 // why they wait
   std::set<RunKey> checkpoint_faults_;  // something of the one under way could not be stored
   std::list<std::pair<JobId, JobRuns>> runs_of_;  // of a few jobs, that asked for last first

@@ -209,6 +209,11 @@ PoolList Service::pools() const {
   for (const auto& [name, pool] : away_) {
     list.pools.push_back(pool.info);
     list.pools.back().local = name == local_pool_;
+    list.pools.back().rank_jobs = queue_.rank_jobs(pool.id);
+    if (queue_.awaits(pool.id)) {
+      list.pools.back().lease_ends_unix_ms =
+          unix_ms() + queue_.awaits_for(pool.id, steady_ms()).count();
+    }
     local_there = local_there || name == local_pool_;
   }
   if (!local_there) {
@@ -219,6 +224,17 @@ PoolList Service::pools() const {
     list.pools.push_back(std::move(starting));
   }
   return list;
+}
+
+Service::DropAnswer Service::drop_pool(const std::string& name, const std::string& why) {
+  const bool is_there = std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
+    return pool.second.info.name == name;
+  });
+  if (is_there) return DropAnswer::is_there;
+  const auto away = away_.extract(name);
+  if (away.empty()) return DropAnswer::unknown;
+  put(jobs::PoolLeft{away.mapped().id, why, {}});
+  return DropAnswer::dropped;
 }
 
 void Service::on_run_frame(PoolId pool, const RunStarted& frame) {
@@ -259,14 +275,15 @@ void Service::on_run_frame(PoolId pool, const RunFileChunk& frame) {
   if (!files_wait_.empty() || !take_file(pool, frame)) files_wait_.emplace_back(pool, frame);
 }
 
-/// False when it has to wait for space.
+/// False when it has to wait.
 bool Service::take_file(PoolId pool, const RunFileChunk& frame) {
   const RunKey key{frame.run.job, frame.run.run};
   if (!queue_.runs_on(pool, frame.run) || file_faults_.contains(key)) return true;
   try {
     files_.put(frame);
-  } catch (const DiskFull& error) {
-    if (files_fault_.empty()) log_error("files of runs wait for space", {{"error", error.what()}});
+  } catch (const CannotWriteNow& error) {
+    if (files_fault_.empty())
+      log_error("files of runs wait for the disk", {{"error", error.what()}});
     files_fault_ = error.what();
     return false;
   } catch (const StoreError& error) {

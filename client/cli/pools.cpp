@@ -1,4 +1,5 @@
-// pools, pool start: the worlds of ranks that a daemon has, and a new one from Slurm.
+// pools, pool start, pool drop: the worlds of ranks that a daemon has, a new one from Slurm, and
+// one that does not come back.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "client/cli/net/api.hpp"
 #include "client/cli/view/pools_view.hpp"
 #include "client/cli/view/screen.hpp"
+#include "client/cli/view/text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
@@ -33,6 +35,7 @@ struct Options {
   bool dry_run = false;
   int timeout_seconds = 600;
   std::optional<double> silence_max_seconds;
+  std::string name;
   std::vector<std::string> sbatch;  // what goes to sbatch as it is
 };
 
@@ -195,6 +198,16 @@ int start_pool(const Options& options) {
   return exit_ok;
 }
 
+int drop_pool(const Options& options) {
+  const PoolInfo pool = Api(find_daemon(options.endpoint)).drop_pool(options.name);
+  if (options.json) {
+    std::cout << encode(pool, WireFormat::json) << '\n';
+  } else {
+    std::cout << "pool '" << printable(pool.name) << "' is dropped: what it ran is queued again\n";
+  }
+  return exit_ok;
+}
+
 void add_common_flags(CLI::App* command, Options& options) {
   add_endpoint_flags(command, options.endpoint);
   command->add_flag("--json", options.json, "Protobuf's JSON form instead of text");
@@ -215,7 +228,7 @@ void add_pools(Program& program) {
 
 void add_pool(Program& program) {
   CLI::App* pool =
-      program.add_command("pool", "Start a pool of ranks",
+      program.add_command("pool", "Start a pool of ranks, or give up one that is away",
                           "pipewright pool start --slurm --nodes 4 --ntasks-per-node 8");
   pool->require_subcommand(1);
   CLI::App* start = pool->add_subcommand("start",
@@ -245,6 +258,17 @@ void add_pool(Program& program) {
     options->sbatch = start->remaining();
     return start_pool(*options);
   });
+
+  CLI::App* drop = pool->add_subcommand(
+      "drop",
+      "Wait no longer for a pool that is away: what it ran starts again on others at once, "
+      "and is dropped there should it come back (needs an admin's token)");
+  drop->footer("Example:\n  pipewright pool drop slurm-4711");
+  auto drop_options = std::make_shared<Options>();
+  add_common_flags(drop, *drop_options);
+  drop->add_option("NAME", drop_options->name, "The pool, as `pipewright pools` shows it")
+      ->required();
+  program.on(drop, [drop_options] { return drop_pool(*drop_options); });
 }
 
 }  // namespace pipewright::cli

@@ -49,10 +49,10 @@ bool Queue::runs_on(PoolId pool, RunId run) const {
 
 std::vector<JobId> Queue::rank_jobs(PoolId pool) const {
   std::vector<JobId> jobs;
-  const auto at = pools_.find(pool);
-  if (at == pools_.end()) return jobs;
-  for (const LaneId lane : at->second.rank_lanes) {
-    jobs.push_back(lane == no_lane ? 0 : at->second.lanes.at(lane).job);
+  const Pool* known = find_pool(pool);
+  if (known == nullptr) return jobs;
+  for (const LaneId lane : known->rank_lanes) {
+    jobs.push_back(lane == no_lane ? 0 : known->lanes.at(lane).job);
   }
   return jobs;
 }

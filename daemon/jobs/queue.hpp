@@ -214,10 +214,15 @@ class Queue {
   std::string why_waits(JobId job) const;
   /// The run is under way on this pool.
   bool runs_on(PoolId pool, RunId run) const;
-  /// The job of each rank of a pool, 0 for none; empty for a pool that is not attached.
+  /// The job of each rank of a pool, 0 for none; empty for one that has not been attached since the
+  /// daemon was started.
   std::vector<JobId> rank_jobs(PoolId pool) const;
   /// It is away, and may come back with its runs.
   bool awaits(PoolId pool) const { return away_.contains(pool); }
+  /// For so long; for a pool that is awaited.
+  Time awaits_for(PoolId pool, Time now) const {
+    return std::max(Time(0), away_.at(pool).heard + limits_.lease - now);
+  }
   /// Nothing more is started, and what is lost from now on is queued again in any case: the daemon
   /// is about to end.
   void stop_starting() { starting_allowed_ = false; }
@@ -322,6 +327,7 @@ class Queue {
   std::vector<PoolId> silent_for(const std::map<PoolId, Pool>& pools, Time time) const;
   void cut(PoolId pool, const std::string& reason);
   Pool* find_pool(PoolId pool);
+  const Pool* find_pool(PoolId pool) const;
   void remove_pool(PoolId id, Return how, std::string reason,
                    const std::vector<LostRun>& lost = {});
   void return_run(JobId id, std::uint32_t number, Return how, const std::string& reason);

@@ -92,6 +92,10 @@ void Queue::cut(PoolId id, const std::string& reason) {
 }
 
 Queue::Pool* Queue::find_pool(PoolId id) {
+  return const_cast<Pool*>(std::as_const(*this).find_pool(id));
+}
+
+const Queue::Pool* Queue::find_pool(PoolId id) const {
   if (const auto at = pools_.find(id); at != pools_.end()) return &at->second;
   const auto at = away_.find(id);
   return at == away_.end() ? nullptr : &at->second;

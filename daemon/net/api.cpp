@@ -124,6 +124,7 @@ const std::vector<Api::Route>& Api::routes() {
        true},
       {"GET", {"v1", "pools"}, Access::read, {}, &Api::pools},
       {"GET", {"v1", "pools", "attach"}, Access::pool, {}, &Api::attach, true},
+      {"POST", {"v1", "pools", "{name}", "drop"}, Access::admin, {}, &Api::drop_pool},
       {"GET", {"v1", "token"}, Access::any_token, {}, &Api::token},
       {"GET", {"v1", "tokens"}, Access::admin, {}, &Api::tokens},
       {"POST", {"v1", "tokens"}, Access::admin, {}, &Api::create_token},
@@ -473,6 +474,26 @@ ApiAnswer Api::stream(const Call& call) {
 
 ApiAnswer Api::pools(const Call& call) {
   return reply(200, service_.pools(), call.format);
+}
+
+/// Answers with the pool as it was.
+ApiAnswer Api::drop_pool(const Call& call) {
+  PoolInfo dropped;
+  for (PoolInfo& pool : service_.pools().pools) {
+    if (pool.name == call.name) dropped = std::move(pool);
+  }
+  switch (service_.drop_pool(call.name, "it was given up by " + call.holder->name)) {
+    case Service::DropAnswer::unknown:
+      throw HttpFault(404, "there is no pool '" + call.name + "'");
+    case Service::DropAnswer::is_there:
+      throw HttpFault(409, "pool '" + call.name +
+                               "' is not away: end it where it runs (scancel, or SIGUSR1 to any "
+                               "of its ranks)");
+    case Service::DropAnswer::dropped:
+      break;
+  }
+  log_info("pool dropped", {{"pool", call.name}, {"by", call.holder->name}});
+  return reply(200, dropped, call.format);
 }
 
 ApiAnswer Api::attach(const Call& call) {

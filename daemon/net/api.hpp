@@ -132,6 +132,7 @@ class Api {
   ApiAnswer file(const Call& call);
   ApiAnswer stream(const Call& call);
   ApiAnswer pools(const Call& call);
+  ApiAnswer drop_pool(const Call& call);
   ApiAnswer attach(const Call& call);
   ApiAnswer token(const Call& call);
   ApiAnswer tokens(const Call& call);

@@ -24,7 +24,7 @@ constexpr std::size_t single_syncs_max = 12;
 [[noreturn]] void fail(const fs::path& path, const char* doing) {
   const int fault = errno;
   const std::string what = path.string() + ": cannot be " + doing + ": " + std::strerror(fault);
-  if (fault == ENOSPC || fault == EDQUOT) throw DiskFull(what);
+  if (fault == ENOSPC || fault == EDQUOT || fault == EROFS) throw CannotWriteNow(what);
   throw StoreError(what);
 }
 
@@ -94,14 +94,18 @@ void JobFiles::put(const RunFileChunk& chunk) {
   }
   try {
     write_all(part.descriptor, chunk.data, part.path, part.bytes);
-  } catch (const DiskFull&) {
+    const std::uint64_t bytes = part.bytes + chunk.data.size();
+    if (chunk.last) {
+      finish({chunk.run.job, chunk.run.run}, bytes);
+    } else {
+      part.bytes = bytes;
+    }
+  } catch (const CannotWriteNow&) {
     throw;
   } catch (...) {
     drop_part({chunk.run.job, chunk.run.run});
     throw;
   }
-  part.bytes += chunk.data.size();
-  if (chunk.last) finish({chunk.run.job, chunk.run.run});
 }
 
 JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
@@ -127,16 +131,17 @@ JobFiles::Part& JobFiles::begin(const RunFileChunk& chunk) {
   return parts_[run] = std::move(part);
 }
 
-void JobFiles::finish(RunKey run) {
-  const Part part = std::move(parts_.extract(run).mapped());
+/// It stays a part when it throws.
+void JobFiles::finish(RunKey run, std::uint64_t bytes) {
+  const Part& part = parts_.at(run);
   const fs::path path = folder(run) / part.name;
-  unsynced_[run].push_back({path, part.descriptor});
   std::error_code is_new;
   const std::uintmax_t before = fs::file_size(path, is_new);
   if (::rename(part.path.c_str(), path.c_str()) != 0) fail(path, "made");
+  unsynced_[run].push_back({path, part.descriptor});
+  parts_.erase(run);
   if (bytes_) {
-    *bytes_ +=
-        static_cast<std::int64_t>(part.bytes) - (is_new ? 0 : static_cast<std::int64_t>(before));
+    *bytes_ += static_cast<std::int64_t>(bytes) - (is_new ? 0 : static_cast<std::int64_t>(before));
   }
   if (++descriptors_ > descriptors_max) close_written();
 }

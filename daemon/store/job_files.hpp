@@ -26,7 +26,7 @@ class JobFiles {
   JobFiles& operator=(const JobFiles&) = delete;
 
   /// Throws ProtocolError for a bad name, size or offset, StoreError when the disk refuses;
-  /// after DiskFull the same part may be put again.
+  /// after CannotWriteNow the same part may be put again.
   void put(const RunFileChunk& chunk);
   /// When this returns, the files of these runs are on disk, but for those runs that it gives, with
   /// what the disk said.
@@ -63,7 +63,7 @@ class JobFiles {
 
   std::filesystem::path folder(RunKey run) const;
   Part& begin(const RunFileChunk& chunk);
-  void finish(RunKey run);
+  void finish(RunKey run, std::uint64_t bytes);
   void drop_part(RunKey run);
   void close_written();
   std::string sync_all();

@@ -1,8 +1,11 @@
 #include "daemon/store/sqlite.hpp"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace pipewright::sqlite {
@@ -35,8 +38,12 @@ std::int64_t Database::last_insert_id() const {
 }
 
 void Database::fail(std::string_view doing) const {
-  throw StoreError(file_ + ": " + sqlite3_errmsg(handle_) +
-                   " (while doing: " + std::string(doing.substr(0, 80)) + ")");
+  std::string why = sqlite3_errmsg(handle_);
+  // "disk I/O error" alone does not say that the disk is read-only.
+  if (sqlite3_errcode(handle_) == SQLITE_IOERR && ::access(file_.c_str(), W_OK) != 0) {
+    why += std::string(": ") + std::strerror(errno);
+  }
+  throw StoreError(file_ + ": " + why + " (while doing: " + std::string(doing.substr(0, 80)) + ")");
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {

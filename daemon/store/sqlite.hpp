@@ -21,8 +21,9 @@ class StoreError : public Error {
   using Error::Error;
 };
 
-/// A file cannot be written for want of space: the same may go well later.
-class DiskFull : public StoreError {
+/// A file cannot be written, for want of space or because the disk is read-only at the moment: the
+/// same may go well later.
+class CannotWriteNow : public StoreError {
  public:
   using StoreError::StoreError;
 };

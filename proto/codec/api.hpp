@@ -181,6 +181,7 @@ struct PoolInfo {
   bool local = false;
   std::string state;
   std::string slurm_job = {};
+  std::int64_t lease_ends_unix_ms = 0;  // of one that is away
 };
 struct PoolList {
   std::vector<PoolInfo> pools;

@@ -41,7 +41,7 @@ static FileInfo get(const v1::FileInfo& message) {
   return {message.name(), message.bytes()};
 }
 
-static void put(const PoolInfo& plain, v1::PoolInfo& message) {
+void put(const PoolInfo& plain, v1::PoolInfo& message) {
   message.set_name(clean_utf8(plain.name));
   for (const std::string& host : plain.rank_hosts) message.add_rank_hosts(clean_utf8(host));
   message.mutable_rank_jobs()->Add(plain.rank_jobs.begin(), plain.rank_jobs.end());
@@ -51,9 +51,10 @@ static void put(const PoolInfo& plain, v1::PoolInfo& message) {
   message.set_local(plain.local);
   message.set_state(clean_utf8(plain.state));
   message.set_slurm_job(clean_utf8(plain.slurm_job));
+  message.set_lease_ends_unix_ms(plain.lease_ends_unix_ms);
 }
 
-static PoolInfo get(const v1::PoolInfo& message) {
+PoolInfo get(const v1::PoolInfo& message) {
   return {.name = message.name(),
           .rank_hosts = {message.rank_hosts().begin(), message.rank_hosts().end()},
           .rank_jobs = {message.rank_jobs().begin(), message.rank_jobs().end()},
@@ -62,7 +63,8 @@ static PoolInfo get(const v1::PoolInfo& message) {
           .program_version = message.program_version(),
           .local = message.local(),
           .state = message.state(),
-          .slurm_job = message.slurm_job()};
+          .slurm_job = message.slurm_job(),
+          .lease_ends_unix_ms = message.lease_ends_unix_ms()};
 }
 
 namespace {

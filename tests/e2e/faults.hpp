@@ -61,7 +61,7 @@ class Faults : public testing::Test {
     start_daemon();
     until([&] { return is_whole(); });
   }
-  void start_daemon(const std::string& lease = "60") {
+  virtual void start_daemon(const std::string& lease = "60") {
     daemon = std::make_unique<Running>(std::vector<std::string>{
         (binaries / "pipewrightd").string(), "--data-dir", data(), "--port", "0", "--ranks",
         std::to_string(ranks), "--silence-max", "2", "--lease", lease});

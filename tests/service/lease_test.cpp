@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/clock.hpp"
 #include "tests/service/daemon_process.hpp"
 
 namespace pipewright::test {
@@ -89,6 +90,40 @@ TEST_F(Lease, AnotherPoolOfTheSameNameShowsThatTheFirstIsGone) {
   EXPECT_THAT(messages,
               testing::Contains("attempt 1 was lost: the connection was closed; another pool has "
                                 "come in its place"));
+}
+
+TEST_F(Lease, APoolThatIsAwayCanBeGivenUpAndItsRunStartsElsewhereAtOnce) {
+  const std::string target = "/v1/pools/rack%2F1%20p/drop";
+  EXPECT_EQ(client.send("POST", target).status, 404);
+  const std::uint32_t id = submit(client);
+  auto lost = std::make_unique<FakePool>(client, "rack/1 p", "one", std::vector<RunId>());
+  const RunId run = begin_run(*lost);
+  const Reply attached = client.send("POST", target);
+  EXPECT_EQ(attached.status, 409);
+  EXPECT_THAT(attached.body, HasSubstr("pool 'rack/1 p' is not away"));
+  lost->close();
+  PoolInfo away;
+  while (away.state != "away") {  // until the daemon has seen the close
+    away = decode<PoolList>(client.get("/v1/pools").body, WireFormat::json).pools.at(0);
+  }
+  EXPECT_THAT(away.rank_jobs, testing::Contains(id));
+  EXPECT_GT(away.lease_ends_unix_ms, away.heartbeat_unix_ms);
+  EXPECT_LE(away.lease_ends_unix_ms, unix_ms() + 60'000);
+
+  const Reply dropped = client.send("POST", target);
+  ASSERT_EQ(dropped.status, 200) << dropped.body;
+  EXPECT_EQ(decode<PoolInfo>(dropped.body, WireFormat::json).name, "rack/1 p");
+  EXPECT_EQ(client.send("POST", target).status, 404);
+  EXPECT_EQ(show(client, id).state, JobState::queued);
+  EXPECT_THAT(client.get("/v1/jobs/" + std::to_string(id) + "/events").body,
+              HasSubstr("attempt 1 was given back: the connection was closed; it was given up by "
+                        "admin"));
+  FakePool other(client, "other", "two", {});
+  const RunId again = begin_run(other);
+  EXPECT_EQ(again, (RunId{id, 0, 2}));
+  FakePool back(client, "rack/1 p", "one", {run});
+  EXPECT_EQ(back.expect<CancelRun>().run, run);
+  finish(client, other, again, 50);
 }
 
 TEST_F(Lease, ARunThatNeverReachedItsPoolStartsAgain) {

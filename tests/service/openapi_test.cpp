@@ -209,6 +209,7 @@ TEST_F(OpenApiTest, AnswersAreAsDescribed) {
   EXPECT_EQ(ask("GET", "/v1/jobs", "/v1/jobs?limit=0").status, 400);
   EXPECT_EQ(ask("POST", "/v1/jobs/{id}/cancel", "/v1/jobs/1/cancel").status, 409);
   EXPECT_EQ(ask("DELETE", "/v1/jobs/{id}", "/v1/jobs/1").status, 200);
+  EXPECT_EQ(ask("POST", "/v1/pools/{name}/drop", "/v1/pools/nobody/drop").status, 404);
   const std::string token = encode(TokenRequest{"alice", "read", 0}, WireFormat::json);
   EXPECT_EQ(ask("POST", "/v1/tokens", "/v1/tokens", client, token, json).status, 201);
   EXPECT_EQ(ask("POST", "/v1/tokens", "/v1/tokens", client, token, json).status, 409);

@@ -79,6 +79,7 @@ TEST_F(TokensTest, EachRouteNeedsItsRole) {
       {"POST", "/v1/jobs/99/cancel", 403, 404, 403, 404},
       {"GET", "/v1/pools", 200, 200, 403, 200},
       {"GET", "/v1/pools/attach", 403, 403, 426, 426},
+      {"POST", "/v1/pools/nobody/drop", 403, 403, 403, 404},
       {"GET", "/v1/token", 200, 200, 200, 200},
       {"GET", "/v1/tokens", 403, 403, 403, 200},
       {"POST", "/v1/tokens", 403, 403, 403, 415},

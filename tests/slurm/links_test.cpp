@@ -17,12 +17,13 @@ class Links : public Slurm {
   static constexpr const char* lease_seconds = "3";
   static constexpr const char* silence_max_seconds = "2";
 
-  void SetUp() override {
+  void SetUp() override { set_up(lease_seconds); }
+  void set_up(const std::string& lease) {
     // So that mpirun and its daemons find soon that they cannot reach each other.
     for (const std::string what : {"time", "intvl"}) {
       ::setenv(("OMPI_MCA_oob_tcp_keepalive_" + what).c_str(), "1", 1);
     }
-    start_daemon("10.77.1.254", {"--lease", lease_seconds});
+    start_daemon("10.77.1.254", {"--lease", lease});
   }
   void TearDown() override {
     for (const std::string& link : std::set<std::string>(cut_)) mend(link);
@@ -120,6 +121,44 @@ TEST_F(Links, RanksThatCannotReachEachOtherAreNamedAndAnotherPoolTakesTheirRun) 
   EXPECT_THAT(job_log(), testing::ContainsRegex(
                              "attempt 1 was lost: rank 1 \\(host h2, process [0-9]+\\) has said "
                              "nothing for [0-9.]+ s"));
+}
+
+/// A daemon that waits for long.
+struct LinksAndALongLease : Links {
+  void SetUp() override { set_up("600"); }
+
+  /// All that Slurm runs on that host for its jobs, and nobody hears of it.
+  static void kill_jobs_of(const std::string& host) {
+    const std::string lab = std::getenv("SLURM_LAB");
+    const std::string slurmd = read_file(lab + "/run/slurmd-" + host + ".pid");
+    const fs::path place =
+        fs::read_symlink("/proc/" + slurmd.substr(0, slurmd.find('\n')) + "/ns/net");
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const auto pid = parse_integer(entry.path().filename().string());
+      std::error_code gone;
+      if (!pid || fs::read_symlink(entry.path() / "ns/net", gone) != place) continue;
+      const std::string name = read_file(entry.path() / "comm");
+      if (name != "slurmd\n" && name != "sleep\n") ::kill(static_cast<pid_t>(*pid), SIGKILL);
+    }
+  }
+};
+
+TEST_F(LinksAndALongLease, TheRunOfAHostWithoutPowerGoesToAnotherPoolWhenItsPoolIsDropped) {
+  const std::string first = start_pool_on("h[1-2]");
+  const std::string second = start_pool_on("h[3-4]");
+  submit_and_wait_until_it_runs(15'000);
+  cut("lan-h1");
+  cut("cluster-h1");
+  kill_jobs_of("h1");
+  until([&] { return pool_is(first, "away"); });
+  EXPECT_THAT(cli({"pools"}).out,
+              testing::ContainsRegex("slurm-" + first + " +away, (600|5[0-9]+) s left +2 +2 +1 "));
+  EXPECT_EQ(cli({"pool", "drop", "slurm-" + second}).status, 1) << "it is there";
+  EXPECT_EQ(cli({"pool", "drop", "slurm-" + first}).out,
+            "pool 'slurm-" + first + "' is dropped: what it ran is queued again\n");
+  expect_undisturbed();
+  EXPECT_TRUE(shows("slurm-" + second + ", ranks"));
+  EXPECT_THAT(job_log(), HasSubstr("it was given up by admin"));
 }
 
 class LinksOfLaunchers : public Links, public testing::WithParamInterface<bool> {};

@@ -30,6 +30,26 @@ TEST(PoolsView, ShowsRanksLoadHostsSlurmJobAgeAndHeartbeat) {
             "local     starting      0     0  -              -        -          -\n");
 }
 
+TEST(PoolsView, APoolThatIsAwayIsWaitedForUntilItsLeaseEnds) {
+  PoolList list;
+  list.pools.push_back({.name = "p",
+                        .rank_hosts = {"n1"},
+                        .rank_jobs = {7},
+                        .attached_unix_ms = 1000,
+                        .heartbeat_unix_ms = 2000,
+                        .program_version = "",
+                        .local = false,
+                        .state = "away",
+                        .slurm_job = "",
+                        .lease_ends_unix_ms = 60'000});
+  EXPECT_EQ(format_pools(list, 7'500, 0),
+            "NAME  STATE            RANKS  BUSY  JOBS    AGE      HEARD  SLURM JOB  HOSTS\n"
+            "p     away, 53 s left      1     1  7     6.5 s  5.5 s ago          -  n1\n");
+  EXPECT_EQ(format_pools(list, 61'000, 0),
+            "NAME  STATE           RANKS  BUSY  JOBS         AGE     HEARD  SLURM JOB  HOSTS\n"
+            "p     away, 0 s left      1     1  7     1 min 00 s  59 s ago          -  n1\n");
+}
+
 TEST(PoolsView, OneHostNeedsNoNumbers) {
   PoolList list;
   list.pools.push_back({.name = "local",

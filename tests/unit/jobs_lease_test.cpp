@@ -24,6 +24,18 @@ TEST_F(QueueTest, APoolWhoseConnectionIsCutComesBackWithItsRunsWithinTheLease) {
   EXPECT_EQ(queue.state_of(2), JobState::starting);
 }
 
+TEST_F(QueueTest, APoolThatIsAwayIsAwaitedUntilItsLeaseEndsAndShowsItsJobs) {
+  put(PoolAttached{pool_a, 2, true, {}});
+  put(JobAccepted{1, 1});
+  EXPECT_FALSE(queue.awaits(pool_a));
+  put(PoolCut{pool_a, "cut"});
+  ASSERT_TRUE(queue.awaits(pool_a));
+  EXPECT_EQ(queue.awaits_for(pool_a, now), milliseconds(60'000));
+  EXPECT_EQ(queue.awaits_for(pool_a, now + milliseconds(45'000)), milliseconds(15'000));
+  EXPECT_EQ(queue.awaits_for(pool_a, now + milliseconds(90'000)), milliseconds(0));
+  EXPECT_THAT(queue.rank_jobs(pool_a), ElementsAre(1u, 0u));
+}
+
 TEST_F(QueueTest, APoolThatComesBackWithOtherRunsIsToldSo) {
   put(PoolAttached{pool_a, 1, true, {}});
   put(JobAccepted{1, 1});

@@ -37,6 +37,23 @@ std::string run_path(std::uint32_t id, std::uint32_t run) {
   return job_path(id) + "/runs/" + std::to_string(run);
 }
 
+/// For a part of a path.
+std::string percent_encoded(std::string_view text) {
+  static constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (plain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', digits[byte / 16], digits[byte % 16]};
+    }
+  }
+  return out;
+}
+
 void expect_ok(const Endpoint& endpoint, const HttpReply& reply) {
   if (reply.status >= 200 && reply.status < 300) return;
   const bool json = reply.content_type.starts_with("application/json");
@@ -130,6 +147,11 @@ TokenInfo Api::revoke_token(const std::string& name) const {
 
 PoolList Api::pools() const {
   return ask<PoolList>({.target = "/v1/pools"});
+}
+
+PoolInfo Api::drop_pool(const std::string& name) const {
+  return ask<PoolInfo>(
+      {.method = "POST", .target = "/v1/pools/" + percent_encoded(name) + "/drop"});
 }
 
 }  // namespace pipewright::cli

@@ -54,6 +54,8 @@ class Api {
   void download_file(std::uint32_t id, std::uint32_t run, const std::string& name,
                      const std::filesystem::path& path) const;
   PoolList pools() const;
+  /// The pool as it was.
+  PoolInfo drop_pool(const std::string& name) const;
   /// What to open in a browser: the daemon's page, with the token in the fragment, which browsers
   /// send nowhere. Empty when the daemon was built without its page.
   std::string page_link() const;

@@ -46,6 +46,12 @@ std::string since(std::int64_t unix_ms, std::int64_t now_unix_ms) {
                         1000);
 }
 
+std::string state_text(const PoolInfo& pool, std::int64_t now_unix_ms) {
+  if (pool.lease_ends_unix_ms == 0) return printable(pool.state);
+  const auto left = std::max<std::int64_t>(0, pool.lease_ends_unix_ms - now_unix_ms);
+  return printable(pool.state) + ", " + std::to_string((left + 999) / 1000) + " s left";
+}
+
 }  // namespace
 
 std::string format_pools(const PoolList& list, std::int64_t now_unix_ms, int columns_max) {
@@ -54,11 +60,12 @@ std::string format_pools(const PoolList& list, std::int64_t now_unix_ms, int col
     const auto busy = std::count_if(pool.rank_jobs.begin(), pool.rank_jobs.end(),
                                     [](std::uint32_t job) { return job != 0; });
     const std::string heartbeat = since(pool.heartbeat_unix_ms, now_unix_ms);
-    rows.push_back(
-        {printable(pool.name), printable(pool.state), std::to_string(pool.rank_hosts.size()),
-         std::to_string(busy), jobs_text(pool.rank_jobs), since(pool.attached_unix_ms, now_unix_ms),
-         heartbeat == "-" ? heartbeat : heartbeat + " ago",
-         pool.slurm_job.empty() ? "-" : printable(pool.slurm_job), hosts_text(pool.rank_hosts)});
+    rows.push_back({printable(pool.name), state_text(pool, now_unix_ms),
+                    std::to_string(pool.rank_hosts.size()), std::to_string(busy),
+                    jobs_text(pool.rank_jobs), since(pool.attached_unix_ms, now_unix_ms),
+                    heartbeat == "-" ? heartbeat : heartbeat + " ago",
+                    pool.slurm_job.empty() ? "-" : printable(pool.slurm_job),
+                    hosts_text(pool.rank_hosts)});
   }
   return format_table({{"NAME"},
                        {"STATE"},

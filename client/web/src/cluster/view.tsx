@@ -104,6 +104,7 @@ function Total({ name, value }: { name: string; value: number }) {
 function Pool({ pool, places }: { pool: PoolInfo; places: Place[] }) {
   const silent = now.value - num(pool.heartbeat_unix_ms);
   const attached = pool.state === 'attached';
+  const leaseMs = num(pool.lease_ends_unix_ms) - now.value;
   const where = pool.slurm_job ? `Slurm job ${pool.slurm_job}` : pool.local ? 'on the daemon’s machine' : 'attached from elsewhere';
   return (
     <section class="pool" aria-label={`Pool ${pool.name}`}>
@@ -116,6 +117,9 @@ function Pool({ pool, places }: { pool: PoolInfo; places: Place[] }) {
           <span class={silent > silenceMs ? 'warning' : 'hint'}>
             heartbeat {formatAge(silent)} ago · up {formatAge(now.value - num(pool.attached_unix_ms))}
           </span>
+        )}
+        {pool.state === 'away' && leaseMs > 0 && (
+          <span class="warning">waited for · its runs start again in {formatAge(leaseMs)}</span>
         )}
       </header>
       <Ranks pool={pool} />

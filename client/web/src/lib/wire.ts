@@ -142,6 +142,7 @@ export interface PoolInfo {
   local: boolean;
   state: string;
   slurm_job: string;
+  lease_ends_unix_ms: Int64;
 }
 
 export interface SeriesBucket {
