@@ -47,6 +47,17 @@ DataDir::DataDir(fs::path path) {
     ::close(lock_);
     throw ConfigError(lock_file.string() + ": cannot be written: " + std::strerror(errno));
   }
+  // The folder itself may be somebody's home and keeps its mode; what is ours in it is shut, also
+  // where an older daemon has left it open (SQLite gives -wal and -shm the mode of the store).
+  for (const char* name : {"pipewright.db", "pipewright.db-wal", "pipewright.db-shm", "jobs"}) {
+    const fs::path ours = path_ / name;
+    const mode_t mode = fs::is_directory(ours, ec) ? 0700 : 0600;
+    if (::chmod(ours.c_str(), mode) != 0 && errno != ENOENT) {
+      const std::string fault = std::strerror(errno);
+      ::close(lock_);
+      throw ConfigError(ours.string() + ": cannot be made its owner's alone: " + fault);
+    }
+  }
 }
 
 DataDir::~DataDir() {

@@ -1,4 +1,6 @@
 // pipewrightd: options, logging, exit status.
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -110,6 +112,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_usage;
   }
+  ::umask(077);  // the store, jobs' files and logs are for readers with a token alone
   pipewright::start_logging(levels.at(level), format == "json" ? pipewright::LogFormat::json
                                                                : pipewright::LogFormat::text);
   options.data_dir = data_dir;

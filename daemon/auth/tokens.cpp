@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -60,6 +62,7 @@ std::string load_or_make_secret(const fs::path& file) {
     return secret;
   }
   std::ifstream in(file);
+  if (!in) throw ConfigError(file.string() + ": cannot be read: " + std::strerror(errno));
   std::string text;
   std::getline(in, text);
   text = trim(text);
@@ -111,6 +114,7 @@ Tokens::Tokens(const fs::path& data_dir) : file_(data_dir / "tokens.json") {
 
 void Tokens::read() {
   std::ifstream in(file_);
+  if (!in) throw ConfigError(file_.string() + ": cannot be read: " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   try {
     const Value tree = value_from_json(text);

@@ -1,5 +1,7 @@
 // Who may use the routes: tokens and their roles, and the routes that are about tokens.
 
+#include <algorithm>
+
 #include "core/base/text.hpp"
 #include "daemon/clock.hpp"
 #include "daemon/log.hpp"
@@ -24,7 +26,10 @@ T body_as(const ApiRequest& request) {
 /// the subprotocol "bearer.TOKEN" instead, for a URL would end up in logs and histories.
 std::string_view token_of(const ApiRequest& request) {
   constexpr std::string_view scheme = "Bearer ", subprotocol = "bearer.";
-  if (request.authorization.starts_with(scheme)) {
+  // RFC 7235: the name of the scheme has no case.
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == (b | 32); };
+  if (request.authorization.size() > scheme.size() &&
+      std::equal(scheme.begin(), scheme.end(), request.authorization.begin(), same)) {
     return trim(request.authorization.substr(scheme.size()));
   }
   if (!request.websocket) return {};

@@ -240,10 +240,14 @@ class Connection {
     const std::string& peer_;
   };
 
-  /// Of IPv6 the network, as one host has all of its addresses.
+  /// Of IPv6 the network, as one host has all of its addresses. On a socket for both kinds IPv4
+  /// clients come as ::ffff:a.b.c.d, which are not one network.
   std::string peer_name() {
     error_code ec;
     const auto address = tcp().socket().remote_endpoint(ec).address();
+    if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+      return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+    }
     if (!address.is_v6() || address.to_v6().is_loopback()) return address.to_string();
     auto bytes = address.to_v6().to_bytes();
     std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});

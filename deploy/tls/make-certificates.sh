@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # A CA of your own and a certificate of it for a daemon, where no other CA is at hand.
 #
-#   make-certificates.sh FOLDER [NAME ...]
+#   make-certificates.sh [--group GROUP] FOLDER [NAME ...]
 #
+# --group: the daemon's group, which may then read the folder and the daemon's key (0750, 0640), but
+# not ca.key; without it all is for the caller alone. Give it again when you renew the certificate.
 # NAME: a host name or an IP address by which clients and pools reach the daemon; by default this
 # machine's. localhost and loopback are always among them. In FOLDER (made, mode 0700) come to be:
 #   ca.pem                   what clients and pools trust: --tls-ca; may be given to everybody
@@ -23,6 +25,15 @@ command -v openssl >/dev/null || {
   say "there is no openssl here (Debian: openssl)"
   exit 2
 }
+group=
+if [ "$1" = --group ]; then
+  [ $# -ge 3 ] || {
+    say "--group wants a group and then a folder"
+    exit 2
+  }
+  group=$2
+  shift 2
+fi
 folder=$1
 shift
 if [ $# -eq 0 ]; then
@@ -44,7 +55,7 @@ trap 'rm -f "$log" server.csr server.ext server.pem.new server.key.new' EXIT
 quietly() {
   "$@" >"$log" 2>&1 || {
     cat "$log" >&2
-    say "openssl has failed"
+    say "$1 has failed"
     exit 1
   }
 }
@@ -58,6 +69,11 @@ printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALS
 quietly openssl req "${key[@]}" -subj "/CN=pipewrightd" -keyout server.key.new -out server.csr
 quietly openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 397 \
   -extfile server.ext -out server.pem.new
+if [ -n "$group" ]; then
+  quietly chgrp "$group" . server.key.new server.pem.new
+  chmod 750 .
+  chmod 640 server.key.new server.pem.new
+fi
 mv server.key.new server.key
 mv server.pem.new server.pem
 say "$PWD: server.pem is for $names until $(openssl x509 -in server.pem -noout -enddate | cut -d = -f 2)"

@@ -4,7 +4,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 //
 #include <boost/asio/ip/address.hpp>
@@ -17,6 +20,17 @@ namespace pipewright::net {
 
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
+
+namespace {
+
+/// OpenSSL tells of a file that it cannot open no more than "asio.ssl error".
+void expect_readable(const std::string& option, const std::string& file) {
+  if (!std::ifstream(file)) {
+    throw ConfigError(option + file + ": cannot be read: " + std::strerror(errno));
+  }
+}
+
+}  // namespace
 
 TlsContext::TlsContext() : native_(std::make_unique<ssl::context>(ssl::context::tls)) {
   SSL_CTX_set_min_proto_version(native_->native_handle(), TLS1_2_VERSION);
@@ -43,6 +57,8 @@ std::shared_ptr<TlsContext> TlsContext::of_server(const std::string& certificate
                                                   const std::string& key_file) {
   const std::shared_ptr<TlsContext> context(new TlsContext);
   error_code fault;
+  expect_readable("--tls-certificate ", certificate_file);
+  expect_readable("--tls-key ", key_file);
   context->native().use_certificate_chain_file(certificate_file, fault);
   if (fault) {
     throw ConfigError("--tls-certificate " + certificate_file +

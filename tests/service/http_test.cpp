@@ -165,6 +165,18 @@ TEST_F(HttpTest, AConnectionServesManyRequests) {
   EXPECT_TRUE(socket.at_end());
 }
 
+TEST_F(HttpTest, TheSchemeOfATokenHasNoCase) {
+  for (const char* scheme : {"bearer ", "BEARER "}) {
+    EXPECT_EQ(
+        client.send("GET", "/v1/jobs", "", {{"Authorization", scheme + client.token()}}).status,
+        200)
+        << scheme;
+  }
+  EXPECT_EQ(
+      client.send("GET", "/v1/jobs", "", {{"Authorization", "Basic " + client.token()}}).status,
+      401);
+}
+
 TEST_F(HttpTest, PipelinedRequestsAreAnsweredInOrder) {
   Socket socket(client.port());
   const Headers headers{{"Authorization", "Bearer " + client.token()}};
