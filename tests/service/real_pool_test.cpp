@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
+#include <mutex>
 
 #include "core/train/result_files.hpp"
 #include "tests/service/daemon_process.hpp"
@@ -91,8 +93,8 @@ void expect_bytes_of_one_process(const Client& client, std::uint32_t id, const V
   ResultFiles files(alone.path().string());
   const RunResult result = run_job(job, files);
   files.finish(result.summary, result.weights);
-  for (const char* name : {"weights.npy", "objective.csv", "last_stage_loss.csv", "schedule.csv",
-                           "timeline.csv"}) {
+  for (const char* name :
+       {"weights.npy", "objective.csv", "last_stage_loss.csv", "schedule.csv", "timeline.csv"}) {
     const Reply reply = client.get("/v1/jobs/" + std::to_string(id) + "/files/" + name);
     ASSERT_EQ(reply.status, 200) << name << ": " << reply.body;
     EXPECT_TRUE(reply.body == read_file(alone.path() / name))
@@ -157,6 +159,27 @@ TEST_F(RealPool, ARunIsCancelledAndItsRanksTakeTheNext) {
   const std::uint32_t next = submit(client, job);
   wait_for(client, next, JobState::succeeded);
   expect_bytes_of_one_process(client, next, job);
+}
+
+TEST_F(RealPool, AScheduleFileThatIsGoneFailsItsRunAndNoOther) {
+  const std::uint32_t innocent = submit(client, endless_job());
+  const std::uint32_t other = submit(client, endless_job());
+  wait_for(client, innocent, JobState::running);
+  wait_for(client, other, JobState::running);
+  const fs::path file = folder.path() / "schedule.csv";
+  std::ofstream(file) << "# pipewright schedule version=1 name=made stages=2 microbatches=1"
+                         " updates=1 replicas=1 local_steps=0 delay_max=0 in_flight_max=1 seed=0"
+                         " placement=colocated blocks=all\n";
+  Value job = small_job(2);
+  job.set("schedule", one_of("file", Value(Value::Map{{"path", file.string()}})));
+  const std::uint32_t id = submit(client, job);  // which waits for ranks
+  fs::remove(file);
+  EXPECT_EQ(client.send("POST", "/v1/jobs/" + std::to_string(other) + "/cancel").status, 200);
+  const Job failed = wait_for(client, id, JobState::failed);
+  EXPECT_THAT(failed.message, testing::HasSubstr("schedule.csv: cannot be opened"));
+  EXPECT_EQ(failed.attempt, 1u);
+  EXPECT_EQ(show(client, innocent).state, JobState::running);
+  EXPECT_EQ(show(client, innocent).attempt, 1u);
 }
 
 TEST_F(RealPool, APoolThatLeavesGivesItsRunBackToTheNextOne) {

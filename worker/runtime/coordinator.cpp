@@ -1,6 +1,7 @@
 #include "worker/runtime/coordinator.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 #include <variant>
 
@@ -63,8 +64,9 @@ void Coordinator::begin(const StartRun& start) {
   const std::uint32_t number = ++last_number_;
   try {
     runs_.emplace(number, std::make_unique<PoolRun>(transport_, listener_, start, folder, number));
-  } catch (const ConfigError& error) {
-    // The daemon has checked the job, so this is a job of another version.
+  } catch (const std::exception& error) {
+    // Nothing has been said to a rank yet: it is this run's fault alone, of a file that is not here
+    // (any more), or of a daemon of another version.
     listener_.ended(start.run, RunOutcome::failed, error.what(), "", {});
   }
 }
