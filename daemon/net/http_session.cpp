@@ -15,15 +15,24 @@ class Connection {
   Connection(beast::tcp_stream stream, HttpContext& context)
       : stream_(std::move(stream)), context_(context) {
     ++context_.connections;
+    stranger_ = context_.strangers.insert(context_.strangers.end(), [this] {
+      is_known();
+      error_code ec;
+      tcp().socket().close(ec);
+    });
   }
-  ~Connection() { --context_.connections; }
+  ~Connection() {
+    --context_.connections;
+    is_known();
+  }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   awaitable<void> run() {
+    const bool has_room = context_.connections <= context_.limits.connections_max || make_room();
     const bool secure = co_await begin_tls();
     if (!secure) co_return;
-    if (context_.connections > context_.limits.connections_max) {
+    if (!has_room) {
       const ApiReply full = Api::fault(503, "too many connections", "");
       co_await send(full, false);
       co_await linger();
@@ -36,6 +45,18 @@ class Connection {
 
  private:
   beast::tcp_stream& tcp() { return stream_.next_layer(); }
+
+  void is_known() {
+    if (stranger_) context_.strangers.erase(*stranger_);
+    stranger_.reset();
+  }
+  /// Nobody without a token shall keep those who have one out.
+  bool make_room() {
+    if (context_.strangers.size() < 2) return false;  // but this one
+    const auto leave = std::move(context_.strangers.front());
+    leave();
+    return true;
+  }
 
   /// False when the connection is over.
   awaitable<bool> begin_tls() {
@@ -75,6 +96,7 @@ class Connection {
       co_return co_await refuse_body(parser.get());
     }
     if (!parser.is_done()) {
+      is_known();
       if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
         constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
         co_await asio::async_write(stream_, asio::buffer(go_on.data(), go_on.size()), into(ec));
@@ -91,6 +113,8 @@ class Connection {
 
   awaitable<bool> answer(const Request& request) {
     ApiAnswer answer = context_.api.answer(view(request));
+    const auto* open = std::get_if<ApiReply>(&answer);
+    if (open == nullptr || !open->user.empty()) is_known();
     if (auto* job = std::get_if<TakeJob>(&answer)) {
       ApiReply taken = co_await take(std::move(*job));
       answer = std::move(taken);
@@ -159,9 +183,8 @@ class Connection {
     auto* reply = std::get_if<ApiReply>(&fresh);
     if (reply == nullptr) {
       const auto stored = Later<Service::SubmitResult>::make(executor);
-      context_.service.submit(
-          std::get<Store::NewJob>(std::move(fresh)),
-          [stored](const Service::SubmitResult& taken) { stored->set(taken); });
+      context_.service.submit(std::get<Store::NewJob>(std::move(fresh)),
+                              [stored](const Service::SubmitResult& taken) { stored->set(taken); });
       const Service::SubmitResult result = co_await Later<Service::SubmitResult>::get(stored);
       reply = &fresh.emplace<ApiReply>(Api::submitted(result, job.format));
     }
@@ -350,6 +373,7 @@ class Connection {
   }
 
   std::shared_ptr<net::TlsContext> tls_;  // outlives the stream
+  std::optional<std::list<std::function<void()>>::iterator> stranger_;
   net::Stream stream_;
   HttpContext& context_;
   beast::flat_buffer buffer_;

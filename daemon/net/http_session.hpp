@@ -1,6 +1,9 @@
 // One connection: requests one after the other, or an upgrade.
 #pragma once
 
+#include <functional>
+#include <list>
+
 #include "daemon/auth/attempts.hpp"
 #include "daemon/net/api.hpp"
 #include "daemon/net/asio.hpp"
@@ -17,6 +20,8 @@ struct HttpContext {
   Attempts attempts{limits.attempts};
   std::shared_ptr<net::TlsContext> tls;  // of new connections; null: plain HTTP
   std::size_t connections = 0;
+  /// Closes, oldest first, those that have not shown a good token yet.
+  std::list<std::function<void()>> strangers = {};
   asio::thread_pool checker{1};  // of jobs, which may name large files; joined before the io ends
 };
 

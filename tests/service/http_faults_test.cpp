@@ -207,7 +207,8 @@ TEST(HttpLimits, ConnectionsAreBounded) {
   NetLimits limits;
   limits.connections_max = 2;
   RunningDaemon daemon({.data_dir = folder.path() / "data", .net = limits});
-  const std::string request = request_text("GET", "/healthz", {}, "");
+  const std::string request =
+      request_text("GET", "/v1/jobs", {{"Authorization", "Bearer " + daemon.token()}}, "");
   Socket first(daemon.port()), second(daemon.port());
   first.send(request);
   EXPECT_EQ(read_reply(first).status, 200);
@@ -217,6 +218,26 @@ TEST(HttpLimits, ConnectionsAreBounded) {
   EXPECT_EQ(read_reply(third).status, 503);
   first.send(request);
   EXPECT_EQ(read_reply(first).status, 200) << "the others are served";
+}
+
+TEST(HttpLimits, WhoShowsNoTokenKeepsNobodyOut) {
+  TemporaryFolder folder;
+  NetLimits limits;
+  limits.connections_max = 4;
+  RunningDaemon daemon({.data_dir = folder.path() / "data", .net = limits});
+  const Client client = daemon.client();
+  const std::uint32_t id = submit(client);
+  Watcher watcher(client, id);
+  std::vector<Socket> idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.emplace_back(daemon.port());
+    idle.back().send("GET /v1/jobs HTTP/1.1\r\n");  // and no more
+    EXPECT_EQ(client.get("/v1/jobs").status, 200);
+  }
+  EXPECT_TRUE(idle.front().at_end()) << "the oldest goes first";
+  FakePool pool(client);
+  pool.run(pool.expect<StartRun>(), 5);
+  EXPECT_TRUE(watcher.until<JobEnded>()) << "those with a token stay";
 }
 
 TEST(HttpLimits, AnIdleConnectionIsClosed) {
