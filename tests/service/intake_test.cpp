@@ -59,8 +59,8 @@ TEST_F(Intake, AJobThatCannotBeStoredIsRefusedAndNoOther) {
   std::atomic<int> taken{0}, refused{0};
   for (int i = 0; i < 8; ++i) {
     clients.emplace_back([&, i] {
-      const Reply reply = submit_yaml(
-          i % 2 == 0 ? huge : "{kind: random, examples: 20, parameters: 4}", schedule);
+      const Reply reply =
+          submit_yaml(i % 2 == 0 ? huge : "{kind: random, examples: 20, parameters: 4}", schedule);
       if (i % 2 != 0) return void(taken += reply.status == 201);
       EXPECT_THAT(reply.body, HasSubstr("2^53"));
       refused += reply.status == 400;
