@@ -5,9 +5,8 @@
 #   tests/run.sh -L unit                only the tests with that label
 #   tests/run.sh -R PipeDream -V        only the tests of that name, with their output
 #
-# --ci: warnings are errors; the preset no-mpi is built too and runs an example; the tests without MPI
-# run under AddressSanitizer and UndefinedBehaviorSanitizer as well, those with threads also under
-# ThreadSanitizer.
+# --ci: warnings are errors; the preset no-mpi is built too and runs an example; the fast tests run
+# under AddressSanitizer and UndefinedBehaviorSanitizer as well.
 set -euo pipefail
 
 preset=release
@@ -114,9 +113,7 @@ configure "$preset" -D PIPEWRIGHT_TESTS=ON
 build "$preset"
 if $ci; then
   check_no_mpi
-  # ASan and UBSan; and where there are threads: ranks in one process, the daemon, a pool's link.
-  check_sanitized dev 'unit|property|golden|transport|fuzz|service'
-  check_sanitized tsan 'transport|service'
+  check_sanitized dev 'unit|property|golden|transport|fuzz'
 fi
 say "Testing: preset $preset"
 run_tests "$preset" ${ctest_arguments[@]+"${ctest_arguments[@]}"}
