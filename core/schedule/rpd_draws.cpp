@@ -6,9 +6,9 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/data/file_source.hpp"
 #include "core/data/lines.hpp"
 #include "core/schedule/kind.hpp"
+#include "core/schedule/schedule_file.hpp"
 #include "core/schedule/versions.hpp"
 #include "core/sim/timeline.hpp"
 
@@ -97,7 +97,7 @@ class PipeDreamDraws : public DrawSource {
 class RecordedDraws : public DrawSource {
  public:
   RecordedDraws(const std::string& path, int stages, std::int64_t updates) : path_(path) {
-    const auto stream = DiskFiles().open(path);
+    const auto stream = open_schedule_file(path);
     std::string line;
     std::int64_t number = 0;
     while (static_cast<std::int64_t>(draws_.size()) < updates &&

@@ -1,9 +1,9 @@
 // A schedule from a file: one that a run has stored, or one made by hand (core/schedule/csv.hpp).
 #include <fstream>
 
-#include "core/data/file_source.hpp"
 #include "core/schedule/csv.hpp"
 #include "core/schedule/kind.hpp"
+#include "core/schedule/schedule_file.hpp"
 #include "core/schedule/sync_parameters.hpp"
 #include "core/schedule/validate.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 ScheduleHeader header_from(const Value& parameters, std::uint64_t) {
   const std::string& path = parameters.at("path").as_text();
-  return read_csv_header(*DiskFiles().open(path), path);
+  return read_csv_header(*open_schedule_file(path), path);
 }
 
 std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleContext& context) {
@@ -20,7 +20,7 @@ std::unique_ptr<ScheduleSource> make(const Value& parameters, const ScheduleCont
   if (context.shuffle) {
     throw ParamError("path", "the file gives every batch; leave out `shuffle`");
   }
-  Schedule schedule = read_csv(*DiskFiles().open(path), path);
+  Schedule schedule = read_csv(*open_schedule_file(path), path);
   try {
     require_valid(schedule);
   } catch (const ConfigError& error) {
