@@ -81,7 +81,8 @@ pool_command() {
   pool=("${launcher[@]}" "$bin/pipewright-worker" --daemon "$url" --token-file "$token_file"
     --name "$name" --expect-ranks "$ranks")
   if [ -n "$tls_ca" ]; then pool+=(--tls-ca "$tls_ca"); fi
-  if [ -n "$silence_max" ]; then pool+=(--silence-max "$silence_max"); fi
+  # Asked for by pool.sbatch alone.
+  if [ -n "${silence_max:-}" ]; then pool+=(--silence-max "$silence_max"); fi
 }
 
 # until_ended PID: waits for it and gives its status; signals to this shell go to `on_signal`.
