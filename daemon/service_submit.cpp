@@ -13,7 +13,6 @@ namespace pipewright {
 
 Store::NewJob Service::prepare(Value checked, Submission by) {
   const JobRuns runs(checked);
-  encode(JobSpecBody{checked}, WireFormat::protobuf);  // throws for numbers that would not survive
   return {std::move(checked), ranks_wanted(runs), runs.size(), std::move(by)};
 }
 

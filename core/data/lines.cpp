@@ -20,10 +20,7 @@ bool next_line(std::istream& in, std::string& line, const std::string& name, std
     if (in.bad() || got == 0) return false;
     in.clear();
     line.append(part, got);
-    if (line.size() > line_bytes_max) {
-      throw DataError(name + ":" + std::to_string(number) + ": the line is longer than " +
-                      std::to_string(line_bytes_max) + " bytes");
-    }
+    check_line_length(line.size(), line_bytes_max, name, number);
   }
 }
 

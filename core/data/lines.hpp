@@ -19,6 +19,15 @@ inline std::string excerpt(std::string_view text) {
   return out + (text.size() > length_max ? "...'" : "'");
 }
 
+/// Throws DataError when a line has more bytes than it may: a file without line ends would fill the
+/// memory.
+inline void check_line_length(std::size_t bytes, std::size_t bytes_max, const std::string& name,
+                              std::int64_t number) {
+  if (bytes <= bytes_max) return;
+  throw DataError(name + ":" + std::to_string(number) + ": the line is longer than " +
+                  std::to_string(bytes_max) + " bytes");
+}
+
 /// Calls visit(text without its '\n', number from 1) on every line; gives their number. Throws
 /// DataError for a line of more than `line_bytes_max` bytes and for a stream that fails.
 template <class Visit>
@@ -28,10 +37,7 @@ std::int64_t for_each_line(std::istream& stream, const std::string& name,
   std::string held;  // the bytes read and not yet visited, which start at a line's start
   std::int64_t line = 0;
   const auto check_length = [&](std::size_t bytes) {
-    if (bytes > line_bytes_max) {
-      throw DataError(name + ":" + std::to_string(line + 1) + ": the line is longer than " +
-                      std::to_string(line_bytes_max) + " bytes");
-    }
+    check_line_length(bytes, line_bytes_max, name, line + 1);
   };
   while (stream) {
     const std::size_t before = held.size();
@@ -55,8 +61,7 @@ std::int64_t for_each_line(std::istream& stream, const std::string& name,
   return line;
 }
 
-/// One line, as std::getline gives it. Throws DataError for a line of more than 16 MiB: a file
-/// without line ends would fill the memory.
+/// One line, as std::getline gives it. Throws DataError for a line of more than 16 MiB.
 bool next_line(std::istream& in, std::string& line, const std::string& name, std::int64_t number);
 
 }  // namespace pipewright

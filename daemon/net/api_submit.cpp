@@ -14,18 +14,18 @@ ApiAnswer Api::submit(const Call& call) {
   if (key.size() > 200 || !std::all_of(key.begin(), key.end(), is_plain)) {
     throw HttpFault(400, "Idempotency-Key: at most 200 visible ASCII characters without spaces");
   }
-  const auto check =
-      [type = std::string(call.request.content_type), body = std::string(call.request.body),
-       roots = anywhere ? data_.roots : DataRoots(std::vector<std::string>{}),
-       by = Submission{call.holder->name, std::string(key)}, role = call.holder->role] {
-        Value checked = job_from_body(type, body, roots);
-        if (checked.at("priority").as_integer() > 0 && !includes(role, Role::admin)) {
-          throw HttpFault(403, "priority: above 0 needs a token with the role 'admin'; '" +
-                                   by.user + "' has '" + std::string(name_of(role)) + "'");
-        }
-        return Service::prepare(std::move(checked), by);
-      };
-  return TakeJob{check, call.holder->name, call.format};
+  auto check = [type = std::string(call.request.content_type),
+                body = std::string(call.request.body),
+                roots = anywhere ? data_.roots : DataRoots(std::vector<std::string>{}),
+                by = Submission{call.holder->name, std::string(key)}, role = call.holder->role] {
+    Value checked = job_from_body(type, body, roots);
+    if (checked.at("priority").as_integer() > 0 && !includes(role, Role::admin)) {
+      throw HttpFault(403, "priority: above 0 needs a token with the role 'admin'; '" + by.user +
+                               "' has '" + std::string(name_of(role)) + "'");
+    }
+    return Service::prepare(std::move(checked), by);
+  };
+  return TakeJob{std::move(check), call.holder->name, call.format};
 }
 
 ApiReply Api::submitted(const Service::SubmitResult& result, WireFormat format) {

@@ -16,14 +16,14 @@ class Connection {
       : stream_(std::move(stream)), context_(context) {
     ++context_.connections;
     stranger_ = context_.strangers.insert(context_.strangers.end(), [this] {
-      is_known();
+      make_known();
       error_code ec;
       tcp().socket().close(ec);
     });
   }
   ~Connection() {
     --context_.connections;
-    is_known();
+    make_known();
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -46,7 +46,7 @@ class Connection {
  private:
   beast::tcp_stream& tcp() { return stream_.next_layer(); }
 
-  void is_known() {
+  void make_known() {
     if (stranger_) context_.strangers.erase(*stranger_);
     stranger_.reset();
   }
@@ -96,7 +96,7 @@ class Connection {
       co_return co_await refuse_body(parser.get());
     }
     if (!parser.is_done()) {
-      is_known();
+      make_known();
       if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
         constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
         co_await asio::async_write(stream_, asio::buffer(go_on.data(), go_on.size()), into(ec));
@@ -114,7 +114,7 @@ class Connection {
   awaitable<bool> answer(const Request& request) {
     ApiAnswer answer = context_.api.answer(view(request));
     const auto* open = std::get_if<ApiReply>(&answer);
-    if (open == nullptr || !open->user.empty()) is_known();
+    if (open == nullptr || !open->user.empty()) make_known();
     if (auto* job = std::get_if<TakeJob>(&answer)) {
       ApiReply taken = co_await take(std::move(*job));
       answer = std::move(taken);
@@ -164,7 +164,7 @@ class Connection {
 
   /// The reply once the job is on disk.
   awaitable<ApiReply> take(TakeJob job) {
-    using Checked = std::variant<Store::NewJob, ApiReply>;
+    using Checked = std::variant<ApiReply, Store::NewJob>;
     const auto executor = co_await asio::this_coro::executor;
     const auto checked = Later<Checked>::make(executor);
     asio::post(context_.checker, [executor, format = job.format, check = std::move(job.check),

@@ -151,10 +151,9 @@ std::vector<std::uint32_t> Store::add_jobs(std::span<const NewJob> jobs, std::in
                      .what = StateChange{.state = JobState::queued, .message = {}, .attempt = 0}};
   std::vector<std::uint32_t> ids;
   for (const NewJob& job : jobs) {
-    const std::string bytes = encode(JobSpecBody{job.spec}, WireFormat::protobuf);
     const Value* priority = job.spec.find("priority");
     insert
-        .bind(sqlite::Blob{bytes}, std::int64_t{job.ranks_wanted},
+        .bind(sqlite::Blob{job.spec_bytes}, std::int64_t{job.ranks_wanted},
               static_cast<std::int64_t>(JobState::queued), now_unix_ms, std::int64_t{job.runs},
               std::string_view(job.by.user), std::string_view(job.by.idempotency_key),
               priority == nullptr ? std::int64_t{0} : priority->as_integer())

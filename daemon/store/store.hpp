@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/store/sqlite.hpp"
@@ -83,10 +84,19 @@ class Store {
   explicit Store(const std::filesystem::path& file);
 
   struct NewJob {
+    /// Throws ConfigError for a job with numbers that would not survive.
+    NewJob(Value job, int ranks, std::uint32_t run_count, Submission submission = {})
+        : spec(std::move(job)),
+          spec_bytes(encode(JobSpecBody{spec}, WireFormat::protobuf)),
+          ranks_wanted(ranks),
+          runs(run_count),
+          by(std::move(submission)) {}
+
     Value spec;
-    int ranks_wanted = 1;
-    std::uint32_t runs = 1;
-    Submission by = {};
+    std::string spec_bytes;  // as it is stored
+    int ranks_wanted;
+    std::uint32_t runs;
+    Submission by;
   };
   /// The ids of new jobs, in one commit. They are QUEUED; that is the first event of each. A key
   /// that is not empty must not be that of another job of its user.

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
-#include <sstream>
+#include <thread>
 
 #include "core/schedule/csv.hpp"
 #include "core/train/job.hpp"

@@ -20,6 +20,14 @@ struct PoolTest : testing::Test {
   RunningDaemon daemon{{.data_dir = folder.path() / "data"}};
   Client client = daemon.client();
 
+  /// The run of a small job, which the pool has begun.
+  StartRun begin(FakePool& pool) {
+    const std::uint32_t id = submit(client);
+    const StartRun start = pool.expect<StartRun>();
+    pool.send(RunStarted{start.run});
+    wait_for(client, id, JobState::running);
+    return start;
+  }
   std::vector<JobState> states(std::uint32_t id) {
     std::vector<JobState> states;
     for (const Event& event : events(client, id, "?kind=state").events) {
@@ -189,10 +197,8 @@ TEST_F(PoolTest, AnAttemptByAnotherBinaryOrOnAnotherCpuIsToldOfThoseBefore) {
 
 TEST_F(PoolTest, ARunThatIsUnderWayShowsItsNewestCheckpoint) {
   FakePool pool(client);
-  const std::uint32_t id = submit(client);
-  const StartRun start = pool.expect<StartRun>();
-  pool.send(RunStarted{start.run});
-  wait_for(client, id, JobState::running);
+  const StartRun start = begin(pool);
+  const std::uint32_t id = start.run.job;
   EXPECT_FALSE(show(client, id).checkpoint);
   CheckpointPart part;
   part.origin = {"program", "job", "data"};
@@ -230,10 +236,8 @@ TEST_F(PoolTest, AJobThatLosesThreePoolsFails) {
 
 TEST_F(PoolTest, ARunningJobIsCancelledByItsPool) {
   FakePool pool(client);
-  const std::uint32_t id = submit(client);
-  const StartRun start = pool.expect<StartRun>();
-  pool.send(RunStarted{start.run});
-  wait_for(client, id, JobState::running);
+  const StartRun start = begin(pool);
+  const std::uint32_t id = start.run.job;
   const Reply reply = client.send("POST", "/v1/jobs/1/cancel");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(decode<Job>(reply.body, WireFormat::json).state, JobState::running);
